@@ -1,0 +1,105 @@
+# Everything a newcomer types. Each target carries its sentence; `make help` prints them.
+# The virtual environment is made once from requirements.lock and then only checked by its
+# stamps, so a second `make run` starts at once. pip's own configuration applies throughout.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+
+# chaos: how many seeds, and how many steps each
+SEEDS ?= 200
+STEPS ?= 400
+# how many processes the heavier test families use
+JOBS ?= 2
+# bench: where the figures go
+BENCH_OUT ?= out/bench-engine.json
+
+FAMILY := scripts/family.sh
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------- environment
+
+$(VENV)/.locked: requirements.lock
+	@scripts/make_venv.sh $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.locked pyproject.toml
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: venv
+venv: $(VENV)/.installed ## Make .venv from the lock file (done once; the other targets do it too)
+
+# ---------------------------------------------------------------- the main job
+
+.PHONY: run
+run: $(VENV)/.installed ## Fill a real fleet of 1,213 GPU servers to 130 % and report
+	@$(BIN)/stretto run examples/openb.yaml
+
+# ---------------------------------------------------------------- quality
+
+.PHONY: lint
+lint: $(VENV)/.installed ## Check style, format and the floors of the house
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+
+.PHONY: types
+types: $(VENV)/.installed ## Check the types, strictly
+	$(BIN)/mypy
+
+.PHONY: check
+check: lint types ## Check style, floors and types, without running a test
+
+.PHONY: fix
+fix: $(VENV)/.installed ## Format the code and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: test
+test: check ## Check everything and run every test that is not marked slow (under 5 minutes)
+	@$(FAMILY) house 20 tests/test_house.py
+	@$(FAMILY) unit 60 tests/unit
+	@$(FAMILY) properties 60 tests/properties
+	@$(FAMILY) contract 40 tests/contract
+	@$(FAMILY) scenarios 60 tests/scenarios tests/conformance tests/e2e
+	@$(FAMILY) chaos 60 tests/chaos
+	@$(FAMILY) docs 20 --doctest-modules src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs
+
+.PHONY: test-all
+test-all: test ## Run the long tests too (properties with many examples, full protocols, long chaos)
+	@MARKS="slow and not kube" $(FAMILY) slow 1200 --timeout 900 tests
+
+.PHONY: chaos
+chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS=400
+	@$(BIN)/stretto chaos --seeds $(SEEDS) --steps $(STEPS)
+
+.PHONY: bench
+bench: $(VENV)/.installed ## Measure what this machine can do: 20,000 nodes, 1,000,000 running pods
+	@mkdir -p $(dir $(BENCH_OUT))
+	@$(BIN)/stretto bench engine --nodes 20000 --running 1000000 --pods 50000 --classes 200 --json $(BENCH_OUT)
+
+# ---------------------------------------------------------------- made files
+
+.PHONY: diagrams
+diagrams: $(VENV)/.installed ## Draw docs/lifecycle.md from the transition tables
+	@$(PY) scripts/diagrams.py
+
+.PHONY: docs
+docs: diagrams ## Make every generated document again
+
+.PHONY: lock
+lock: ## Make requirements.lock again from pyproject.toml, for Python 3.11 to 3.14
+	@scripts/make_lock.sh
+
+.PHONY: clean
+clean: ## Remove the environment, caches and outputs
+	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

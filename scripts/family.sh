@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Run one family of tests within its budget: family.sh NAME SECONDS [pytest options] PATH...
+# Paths that do not exist yet are left out. Above its budget a family says so (and fails with
+# BUDGETS=strict); above three times its budget it is taken for hung and stopped.
+set -euo pipefail
+
+name="$1" budget="$2"
+shift 2
+options=() paths=()
+while (($#)); do
+  case "$1" in
+    --timeout) options+=("$1" "$2"); shift ;;
+    -*) options+=("$1") ;;
+    *) [[ -e "$1" ]] && paths+=("$1") ;;
+  esac
+  shift
+done
+case "$name" in
+  properties | scenarios | chaos | slow) options+=(-n "${JOBS:-2}" --dist worksteal) ;;
+esac
+if ((${#paths[@]} == 0)); then
+  echo "--- $name: no tests yet"
+  exit 0
+fi
+echo "--- $name (budget ${budget} s)"
+code=0
+timeout --foreground --kill-after=10 "$((3 * budget))" \
+  .venv/bin/python -m pytest --no-header --maxfail=5 --tb=short \
+  -m "${MARKS:-not slow and not kube}" "${options[@]}" "${paths[@]}" </dev/null || code=$?
+case "$code" in
+  5) code=0 ;; # nothing collected: a folder that has no tests of this kind yet
+  124 | 137) echo "--- $name: stopped after $((3 * budget)) s, three times its budget" >&2 ;;
+esac
+if ((code == 0 && SECONDS > budget)); then
+  echo "--- $name: took $SECONDS s, its budget is $budget s: make it faster or move tests to slow" >&2
+  [[ "${BUDGETS:-}" == strict ]] && exit 1
+fi
+exit "$code"
