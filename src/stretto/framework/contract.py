@@ -1,0 +1,124 @@
+"""The contract of a scheduling rule: a vectorised function of a class, the nodes and some slots.
+
+A rule is a filter, a score or both. It is asked about *slots*: all of them, or the few that changed
+since it was last asked, always as one NumPy batch, never node by node. It says on what its
+answer depends (``Scope``), so that the runtime knows what to keep, and which cluster events may
+turn its "no" into a "yes" (``CURES``), so that nothing else wakes a waiting pod.
+
+A verdict is a value: a mask over the slots, and on demand the reasons behind it. Exceptions are
+for bugs; the runtime names the rule and goes on.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from enum import Enum
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.classes import PodClass
+from stretto.state.columns import Columns
+from stretto.state.nodes import Nodes
+from stretto.state.units import Cure
+
+SlotArray = npt.NDArray[np.int64]
+"""int64[k]: the slots asked about."""
+BoolArray = npt.NDArray[np.bool_]
+"""bool[k]: one answer per slot asked about."""
+IntArray = npt.NDArray[np.int32]
+"""int32[k]: one score per slot asked about."""
+
+TOP_SCORE: Final = 100
+"""Scores run from 0 to this, on an absolute scale, before the profile's weight."""
+
+
+class Scope(Enum):
+    """On what a rule's answer for a slot depends, beside the class."""
+
+    #: The node object alone (labels, taints, name): kept per signature, patched on node changes.
+    STATIC = "static"
+    #: What is on this slot now (usage, ports, devices): kept per class, replayed from the log.
+    SLOT = "slot"
+    #: What is on other slots too (domains): asked at every decision.
+    DOMAIN = "domain"
+
+
+class View(NamedTuple):
+    """What a rule may look at. Read-only: a rule that writes to it is stopped."""
+
+    #: Scan columns of the snapshot: free and allocatable amounts, ports, devices.
+    columns: Columns
+    #: Node objects by slot: names, labels, taints.
+    nodes: Nodes
+
+
+class Refusal(NamedTuple):
+    """One reason for which a filter says no, and where."""
+
+    #: Text in Kubernetes' form, such as ``Insufficient cpu``.
+    reason: str
+    #: bool[k]: the slots (of those asked about) that it holds for.
+    mask: BoolArray
+    #: Whether removing pods from the node could cure it (preemption may help).
+    resolvable: bool = True
+
+
+class Restrict(NamedTuple):
+    """The pod may go to these slots only (pins such as a node's name)."""
+
+    #: int64[k]: the only slots to look at.
+    slots: SlotArray
+
+
+class Fail(NamedTuple):
+    """The pod may go nowhere, whatever the nodes have."""
+
+    #: Text for people.
+    reason: str
+
+
+class Rule(ABC):
+    """What every rule has. Subclass ``FilterRule``, ``ScoreRule`` or both."""
+
+    #: Name in profiles and messages.
+    NAME: ClassVar[str]
+    #: On what the answer depends.
+    SCOPE: ClassVar[Scope]
+    #: Events that may turn its "no" into a "yes".
+    CURES: ClassVar[Cure] = Cure.NONE
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Read the profile's arguments; refuse unknown or wrong ones with ``InputError``."""
+        self.args = args
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """What of the class the answer depends on; ``None`` when the rule has no say.
+
+        Classes with equal signatures share one row of a static rule.
+        """
+        return pod.id
+
+    def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
+        """Narrow the search before any slot is looked at; ``None`` looks at all."""
+        return None
+
+
+class FilterRule(Rule):
+    """Says where a pod may not go."""
+
+    @abstractmethod
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where the pod may go."""
+
+    @abstractmethod
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Every reason with the slots it holds for; their union is where ``filter`` says no."""
+
+
+class ScoreRule(Rule):
+    """Says where a pod does better."""
+
+    @abstractmethod
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k] in 0..100 for slots that pass every filter; others' values do not matter."""

@@ -1,0 +1,214 @@
+"""Classes: all pods whose scheduling-relevant spec is the same.
+
+Interning has two steps. The raw bytes of the scheduling sub-trees, as they came, are looked up
+first: pods of one template hit here for the price of one hash. On a miss the spec is decoded in
+full and brought into a canonical form (sorted, quantities as integers), so that a different order
+of fields or a differently spelt quantity still finds the same class. Pins (node name) and what is
+the pod's own (name, unselected labels, volumes' claims) are no part of a class.
+
+Ids are small integers that columns hold; one whose last pod has gone may be given again, and the
+class's serial tells the users apart.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from stretto.api.core import PodSpec
+from stretto.api.effective import host_ports, pod_requests
+from stretto.api.heads import MetaHead, PodHead
+from stretto.state.devices import WHOLE, DeviceRequest
+from stretto.state.ports import HostPort
+from stretto.state.resources import Resources
+
+GPU: Final = "nvidia.com/gpu"
+"""Resource whose pieces are managed as devices by default."""
+GPU_MILLI: Final = "stretto.dev/gpu-milli"
+"""Annotation: milli of each GPU asked for (default 1000, whole)."""
+GPU_MODELS: Final = "stretto.dev/gpu-models"
+"""Annotation: allowed GPU models, joined by ``|``."""
+GPU_DEVICES: Final = "stretto.dev/gpu-devices"
+"""Annotation written with the bind: the chosen devices, such as ``0,3``."""
+
+CLASS_LIMIT: Final = 50_000
+"""Classes kept with no pod left before the least recently used are forgotten."""
+BYTES_LIMIT: Final = 100_000
+"""Entries of the cache from raw bytes to classes; it is emptied when full."""
+
+_OWN_ANNOTATIONS: Final = b"stretto.dev/"
+_SEPARATOR: Final = b"\x00"
+
+
+class PodClass(msgspec.Struct, frozen=True, eq=False):
+    """What all pods of a class ask for."""
+
+    #: Small integer that columns hold.
+    id: int
+    #: Number of this class; never given twice, while ids are.
+    serial: int
+    #: The scheduling-relevant spec, decoded in full.
+    spec: PodSpec
+    #: Exact amounts asked for, as (resource column, amount), devices left out.
+    requests: tuple[tuple[int, int], ...]
+    #: Host ports asked for.
+    ports: tuple[HostPort, ...]
+    #: Devices asked for.
+    devices: tuple[DeviceRequest, ...]
+    #: The labels that some selector reads, sorted.
+    labels: tuple[tuple[str, str], ...]
+    #: Namespace, where a rule of the spec or a selector depends on it; else empty.
+    namespace: str = ""
+
+
+class Classes:
+    """The table of classes."""
+
+    def __init__(self, resources: Resources, device_kinds: tuple[str, ...] = (GPU,)) -> None:
+        """Start empty, over the resource names of a ledger."""
+        #: Names of resources that are managed device by device.
+        self.device_kinds: frozenset[str] = frozenset(device_kinds)
+        #: Live pods by class id.
+        self.users: list[int] = []
+        self._resources = resources
+        self._by_id: list[PodClass | None] = []
+        self._by_bytes: dict[bytes, int] = {}
+        self._by_form: dict[bytes, int] = {}
+        self._forms: list[bytes] = []
+        self._unused: dict[int, None] = {}
+        self._free_ids: list[int] = []
+        self._next_serial = 1
+        self._by_body: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        """Ids ever given; some may be free now."""
+        return len(self._by_id)
+
+    def __getitem__(self, class_id: int) -> PodClass:
+        """The class of an id."""
+        found = self._by_id[class_id]
+        if found is None:
+            raise KeyError(class_id)
+        return found
+
+    def serial(self, class_id: int) -> int:
+        """Serial of the class that uses an id now; 0 when none does."""
+        found = self._by_id[class_id]
+        return found.serial if found is not None else 0
+
+    def intern(self, head: PodHead, body: bytes) -> int:
+        """The class id of a pod.
+
+        Args:
+            head: the decoded head.
+            body: the JSON the head was decoded from (decoded in full on a miss).
+
+        Raises:
+            InputError: the spec cannot be read; nothing is kept.
+        """
+        spec, meta = head.spec, head.metadata
+        key = [
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            spec.overhead,
+            spec.resources,
+            b"1" if spec.host_network else b"0",
+            _device_notes(meta),
+        ]
+        for container in spec.containers:
+            key.append(container.resources)
+            key.append(container.ports)
+        for container in spec.init_containers:
+            key.append(b"i" if container.restart_policy is None else b"s")
+            key.append(container.resources)
+            key.append(container.ports)
+        raw = _SEPARATOR.join(key)
+        found = self._by_bytes.get(raw)
+        if found is None:
+            found = self._intern_form(head, body)
+            if len(self._by_bytes) >= BYTES_LIMIT:
+                self._by_bytes.clear()
+            self._by_bytes[raw] = found
+        return found
+
+    def intern_shared(self, head: PodHead | None, body: bytes, decode: "Decoder") -> int:
+        """The class of a pod whose body many pods share: the hash of ``body`` is kept by Python."""
+        found = self._by_body.get(body)
+        if found is None:
+            found = self.intern(head if head is not None else decode(body), body)
+            if len(self._by_body) >= BYTES_LIMIT:
+                self._by_body.clear()
+            self._by_body[body] = found
+        return found
+
+    def use(self, class_id: int, count: int = 1) -> None:
+        """Count pods of a class that came."""
+        self.users[class_id] += count
+        self._unused.pop(class_id, None)
+
+    def leave(self, class_id: int) -> None:
+        """Count a pod of a class that went; the oldest unused classes are forgotten at the limit."""
+        self.users[class_id] -= 1
+        if self.users[class_id] == 0:
+            self._unused[class_id] = None
+            if len(self._unused) > CLASS_LIMIT:
+                self._forget(next(iter(self._unused)))
+
+    def scaled_requests(self, class_id: int) -> list[tuple[int, int]]:
+        """Requests in scan steps, rounded up."""
+        scale = self._resources.scaled_request
+        return [(column, scale(column, amount)) for column, amount in self[class_id].requests]
+
+    def _intern_form(self, head: PodHead, body: bytes) -> int:
+        made = self._build(head, body)
+        form = msgspec.json.encode(
+            [made.requests, made.ports, made.devices, made.labels, made.namespace, made.spec],
+            order="sorted",
+        )
+        found = self._by_form.get(form)
+        if found is not None:
+            return found
+        class_id = self._free_ids.pop() if self._free_ids else len(self._by_id)
+        made = msgspec.structs.replace(made, id=class_id, serial=self._next_serial)
+        self._next_serial += 1
+        if class_id == len(self._by_id):
+            self._by_id.append(made)
+            self._forms.append(form)
+            self.users.append(0)
+        else:
+            self._by_id[class_id] = made
+            self._forms[class_id] = form
+        self._by_form[form] = class_id
+        self._unused[class_id] = None
+        return class_id
+
+    def _build(self, head: PodHead, body: bytes) -> PodClass:
+        spec = decode_scheduling_spec(body)
+        amounts = pod_requests(spec)
+        devices = tuple(
+            _device_request(kind, amounts.pop(kind), head.metadata)
+            for kind in sorted(self.device_kinds & amounts.keys())
+        )
+        requests = tuple(
+            sorted((self._resources.column(name), amount) for name, amount in amounts.items() if amount)
+        )
+        return PodClass(
+            id=-1,
+            serial=0,
+            spec=spec,
+            requests=requests,
+            ports=tuple(sorted(host_ports(spec))),
+            devices=tuple(request for request in devices if request.count),
+            labels=(),
+        )
+
+    def _forget(self, class_id: int) -> None:
+        del self._unused[class_id]
+        self._by_form.pop(self._forms[class_id], None)
+        self._by_id[class_id] = None
+        self._forms[class_id] = b""
+        self._by_bytes.clear()
+        self._by_body.clear()
+        self._free_ids.append(class_id)

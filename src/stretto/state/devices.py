@@ -1,0 +1,134 @@
+"""Devices of nodes: GPUs and NICs as small columns in milli.
+
+Each slot has up to 16 devices; of each we keep kind, model and the free part in milli (1000 =
+whole). A pod asks ``count × milli`` of a kind, of some models or any; which devices it got is a bit
+mask in its claim and a note on the pod. Beside them a census of the GPU pods of a slot by form
+(share, 1, 2, ... 8 GPUs) is kept for policies that keep forms together.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.errors import InputError
+
+MAX_DEVICES: Final = 16
+"""Devices a node may have; more are not managed one by one."""
+WHOLE: Final = 1000
+"""Milli of a whole device."""
+FORMS: Final = 17
+"""Forms of a GPU pod: 0 = a share, n = n whole devices."""
+MAX_MODELS: Final = 62
+"""Device models told apart: one bit each in a class's mask, one bit spare."""
+
+
+class DeviceRequest(NamedTuple):
+    """What a pod asks of the devices of one node."""
+
+    #: Resource name of the kind, such as ``nvidia.com/gpu``.
+    kind: str
+    #: How many distinct devices.
+    count: int
+    #: Milli of each (1..1000; less than 1000 only with one device).
+    milli: int
+    #: Allowed models; empty for any.
+    models: tuple[str, ...] = ()
+
+
+class Devices:
+    """Device columns of all slots."""
+
+    def __init__(self) -> None:
+        """Start with no slot."""
+        #: int32[slot, device]: free milli.
+        self.free: npt.NDArray[np.int32] = np.zeros((0, MAX_DEVICES), np.int32)
+        #: uint8[slot, device]: kind number; 0 where there is no device.
+        self.kind: npt.NDArray[np.uint8] = np.zeros((0, MAX_DEVICES), np.uint8)
+        #: uint8[slot, device]: model number.
+        self.model: npt.NDArray[np.uint8] = np.zeros((0, MAX_DEVICES), np.uint8)
+        #: int16[slot, form]: GPU pods by form.
+        self.census: npt.NDArray[np.int16] = np.zeros((0, FORMS), np.int16)
+        self._kinds: dict[str, int] = {}
+        self._models: dict[str, int] = {"": 0}
+
+    def grow(self, size: int) -> None:
+        """Make the columns ``size`` slots long."""
+        missing = size - len(self.free)
+        if missing > 0:
+            devices = np.zeros((missing, MAX_DEVICES), np.int32)
+            self.free = np.vstack([self.free, devices])
+            self.kind = np.vstack([self.kind, devices.astype(np.uint8)])
+            self.model = np.vstack([self.model, devices.astype(np.uint8)])
+            self.census = np.vstack([self.census, np.zeros((missing, FORMS), np.int16)])
+
+    def kind_number(self, name: str) -> int:
+        """Number of a device kind (from 1), made on first sight."""
+        return self._kinds.setdefault(name, len(self._kinds) + 1)
+
+    def model_number(self, name: str) -> int:
+        """Number of a model, made on first sight; 0 is "no model named"."""
+        found = self._models.get(name)
+        if found is None:
+            if len(self._models) > MAX_MODELS:
+                raise InputError(
+                    "device model", name, f"at most {MAX_MODELS} different models in a cluster"
+                )
+            self._models[name] = found = len(self._models)
+        return found
+
+    @property
+    def model_names(self) -> list[str]:
+        """Model names by number."""
+        return list(self._models)
+
+    def model_mask(self, models: tuple[str, ...]) -> int:
+        """Bit mask of allowed models; all bits set when any will do."""
+        if not models:
+            return (1 << (MAX_MODELS + 1)) - 1
+        return sum(1 << self.model_number(name) for name in set(models))
+
+    def install(self, slot: int, kind: str, count: int, model: str) -> None:
+        """Put ``count`` whole devices of a kind on a slot, after those it has."""
+        number, model_number = self.kind_number(kind), self.model_number(model)
+        empty = np.flatnonzero(self.kind[slot] == 0)[:count]
+        self.kind[slot, empty] = number
+        self.model[slot, empty] = model_number
+        self.free[slot, empty] = WHOLE
+
+    def clear(self, slot: int) -> None:
+        """Remove all devices of a slot."""
+        for column in (self.free, self.kind, self.model, self.census):
+            column[slot] = 0
+
+    def take(self, slot: int, mask: int, milli: int, sign: int = 1) -> None:
+        """Take (or give back with ``sign`` -1) ``milli`` of each device in a bit mask."""
+        for device in range(MAX_DEVICES):
+            if mask >> device & 1:
+                self.free[slot, device] -= sign * milli
+        form = 0 if milli < WHOLE else min(mask.bit_count(), FORMS - 1)
+        self.census[slot, form] += sign
+
+    def count_fitting(self, slot: int, kind: int, milli: int, models: int) -> int:
+        """How many devices of a slot have ``milli`` free, of a kind and of allowed models."""
+        right = (self.kind[slot] == kind) & (self.free[slot] >= milli)
+        allowed = (np.int64(models) >> self.model[slot].astype(np.int64)) & 1
+        return int((right & (allowed == 1)).sum())
+
+    def covers(self, slot: int, mask: int, kind: int, milli: int) -> bool:
+        """Whether every device in a mask is of the kind and has ``milli`` free."""
+        chosen = [d for d in range(MAX_DEVICES) if mask >> d & 1]
+        return all(
+            self.kind[slot, d] == kind and self.free[slot, d] >= milli for d in chosen
+        )
+
+
+def mask_to_text(mask: int) -> str:
+    """A device mask as written on a pod: ``0,3``."""
+    return ",".join(str(d) for d in range(MAX_DEVICES) if mask >> d & 1)
+
+
+def text_to_mask(text: str) -> int:
+    """The device mask that a pod's note names; unreadable parts are ignored."""
+    parts = (part.strip() for part in text.split(","))
+    return sum(1 << int(p) for p in set(parts) if p.isdigit() and int(p) < MAX_DEVICES)

@@ -1,0 +1,220 @@
+"""The one table of a pod's life, with its companions for units and PodGroups.
+
+States and their order are Gödel's (``pending → dispatched → assumed → bound``), with what stands
+beside them. Everything that moves a pod looks its move up here; columns of states are stepped in
+bulk through ``POD_MATRIX``.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.errors import InvalidTransitionError
+from stretto.base.fsm import Table
+
+
+class PodState(IntEnum):
+    """Where a pod is on its walk."""
+
+    #: Waits for a scheduling gate to be removed.
+    GATED = 0
+    #: In a queue of the dispatcher.
+    PENDING = 1
+    #: Handed to a shard.
+    DISPATCHED = 2
+    #: Claimed by a plan and charged to a node; the bind is on its way.
+    ASSUMED = 3
+    #: On its node.
+    BOUND = 4
+    #: Waits out a delay after a failed attempt.
+    BACKOFF = 5
+    #: Fits nowhere now; sleeps until an event may cure that.
+    UNSCHEDULABLE = 6
+    #: Has a node kept for it while its victims leave.
+    NOMINATED = 7
+    #: Cannot be read or contradicts itself; waits for its owner to mend it.
+    ABNORMAL = 8
+    #: Finished or removed.
+    GONE = 9
+
+
+class PodEvent(IntEnum):
+    """What moves a pod."""
+
+    UNGATE = 0
+    GATE = 1
+    DISPATCH = 2
+    GIVE_BACK = 3
+    ASSUME = 4
+    REJECT = 5
+    BIND = 6
+    RELEASE = 7
+    BACK_OFF = 8
+    WAKE = 9
+    PARK = 10
+    NOMINATE = 11
+    BREAK = 12
+    MEND = 13
+    END = 14
+
+
+_S, _E = PodState, PodEvent
+
+POD_LIFE: Final = Table(
+    name="pod",
+    states=PodState,
+    events=PodEvent,
+    initial=_S.PENDING,
+    final=frozenset({_S.GONE}),
+    transitions={
+        (_S.PENDING, _E.GATE): _S.GATED,
+        (_S.GATED, _E.UNGATE): _S.PENDING,
+        (_S.GATED, _E.BIND): _S.BOUND,
+        (_S.GATED, _E.BREAK): _S.ABNORMAL,
+        (_S.GATED, _E.END): _S.GONE,
+        (_S.PENDING, _E.DISPATCH): _S.DISPATCHED,
+        (_S.PENDING, _E.PARK): _S.UNSCHEDULABLE,
+        (_S.PENDING, _E.BIND): _S.BOUND,
+        (_S.PENDING, _E.BREAK): _S.ABNORMAL,
+        (_S.PENDING, _E.END): _S.GONE,
+        (_S.DISPATCHED, _E.GIVE_BACK): _S.PENDING,
+        (_S.DISPATCHED, _E.ASSUME): _S.ASSUMED,
+        (_S.DISPATCHED, _E.BACK_OFF): _S.BACKOFF,
+        (_S.DISPATCHED, _E.PARK): _S.UNSCHEDULABLE,
+        (_S.DISPATCHED, _E.NOMINATE): _S.NOMINATED,
+        (_S.DISPATCHED, _E.BIND): _S.BOUND,
+        (_S.DISPATCHED, _E.BREAK): _S.ABNORMAL,
+        (_S.DISPATCHED, _E.END): _S.GONE,
+        (_S.ASSUMED, _E.BIND): _S.BOUND,
+        (_S.ASSUMED, _E.REJECT): _S.PENDING,
+        (_S.ASSUMED, _E.END): _S.GONE,
+        (_S.BOUND, _E.RELEASE): _S.PENDING,
+        (_S.BOUND, _E.END): _S.GONE,
+        (_S.BACKOFF, _E.WAKE): _S.PENDING,
+        (_S.BACKOFF, _E.BIND): _S.BOUND,
+        (_S.BACKOFF, _E.BREAK): _S.ABNORMAL,
+        (_S.BACKOFF, _E.END): _S.GONE,
+        (_S.UNSCHEDULABLE, _E.WAKE): _S.PENDING,
+        (_S.UNSCHEDULABLE, _E.BIND): _S.BOUND,
+        (_S.UNSCHEDULABLE, _E.BREAK): _S.ABNORMAL,
+        (_S.UNSCHEDULABLE, _E.END): _S.GONE,
+        (_S.NOMINATED, _E.WAKE): _S.PENDING,
+        (_S.NOMINATED, _E.BIND): _S.BOUND,
+        (_S.NOMINATED, _E.BREAK): _S.ABNORMAL,
+        (_S.NOMINATED, _E.END): _S.GONE,
+        (_S.ABNORMAL, _E.MEND): _S.PENDING,
+        (_S.ABNORMAL, _E.BIND): _S.BOUND,
+        (_S.ABNORMAL, _E.END): _S.GONE,
+    },
+)
+"""Every lawful move of a pod; ``BIND`` from waiting states is somebody else's bind seen by us."""
+
+POD_MATRIX: Final[npt.NDArray[np.int8]] = np.array(POD_LIFE.matrix(), dtype=np.int8)
+"""int8[state, event]: the next state, or -1 where the move is not allowed."""
+
+
+def step_pods(
+    states: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64], event: PodEvent
+) -> None:
+    """Move many pods by one event, in place.
+
+    Args:
+        states: uint8[row], the states of all pods.
+        rows: the rows to move.
+        event: what happened to each of them.
+
+    Raises:
+        InvalidTransitionError: at least one of them may not make this move; none has moved.
+    """
+    after = POD_MATRIX[states[rows], event]
+    if after.size and after.min() < 0:
+        wrong = rows[int(np.argmin(after))]
+        POD_LIFE.next(PodState(int(states[wrong])), event)
+        raise InvalidTransitionError(POD_LIFE.name, PodState(int(states[wrong])), event, ())
+    states[rows] = after
+
+
+class UnitState(IntEnum):
+    """Where a unit is: the dispatcher's view of what is admitted as a whole."""
+
+    #: Fewer than ``min_member`` of its pods exist, or its PodGroup is unknown.
+    FORMING = 0
+    #: In its queue.
+    QUEUED = 1
+    #: Handed to a shard.
+    DISPATCHED = 2
+    #: Waits out a delay after a failed attempt.
+    BACKOFF = 3
+    #: Fits nowhere now; sleeps until an event may cure that.
+    UNSCHEDULABLE = 4
+    #: Every pod it has is claimed or bound.
+    PLACED = 5
+    #: Timed out, or given up on by the profile.
+    FAILED = 6
+    #: None of its pods is left.
+    GONE = 7
+
+
+class UnitEvent(IntEnum):
+    """What moves a unit."""
+
+    COMPLETE = 0
+    SHRINK = 1
+    DISPATCH = 2
+    PLACE = 3
+    GIVE_BACK = 4
+    BACK_OFF = 5
+    PARK = 6
+    WAKE = 7
+    GROW = 8
+    FAIL = 9
+    REVIVE = 10
+    END = 11
+
+
+_U, _V = UnitState, UnitEvent
+
+UNIT_LIFE: Final = Table(
+    name="unit",
+    states=UnitState,
+    events=UnitEvent,
+    initial=_U.FORMING,
+    final=frozenset({_U.GONE}),
+    transitions={
+        (_U.FORMING, _V.COMPLETE): _U.QUEUED,
+        (_U.FORMING, _V.PLACE): _U.PLACED,
+        (_U.FORMING, _V.FAIL): _U.FAILED,
+        (_U.FORMING, _V.END): _U.GONE,
+        (_U.QUEUED, _V.SHRINK): _U.FORMING,
+        (_U.QUEUED, _V.DISPATCH): _U.DISPATCHED,
+        (_U.QUEUED, _V.PARK): _U.UNSCHEDULABLE,
+        (_U.QUEUED, _V.PLACE): _U.PLACED,
+        (_U.QUEUED, _V.FAIL): _U.FAILED,
+        (_U.QUEUED, _V.END): _U.GONE,
+        (_U.DISPATCHED, _V.PLACE): _U.PLACED,
+        (_U.DISPATCHED, _V.GIVE_BACK): _U.QUEUED,
+        (_U.DISPATCHED, _V.BACK_OFF): _U.BACKOFF,
+        (_U.DISPATCHED, _V.PARK): _U.UNSCHEDULABLE,
+        (_U.DISPATCHED, _V.SHRINK): _U.FORMING,
+        (_U.DISPATCHED, _V.FAIL): _U.FAILED,
+        (_U.DISPATCHED, _V.END): _U.GONE,
+        (_U.BACKOFF, _V.WAKE): _U.QUEUED,
+        (_U.BACKOFF, _V.SHRINK): _U.FORMING,
+        (_U.BACKOFF, _V.PLACE): _U.PLACED,
+        (_U.BACKOFF, _V.FAIL): _U.FAILED,
+        (_U.BACKOFF, _V.END): _U.GONE,
+        (_U.UNSCHEDULABLE, _V.WAKE): _U.QUEUED,
+        (_U.UNSCHEDULABLE, _V.SHRINK): _U.FORMING,
+        (_U.UNSCHEDULABLE, _V.PLACE): _U.PLACED,
+        (_U.UNSCHEDULABLE, _V.FAIL): _U.FAILED,
+        (_U.UNSCHEDULABLE, _V.END): _U.GONE,
+        (_U.PLACED, _V.GROW): _U.QUEUED,
+        (_U.PLACED, _V.SHRINK): _U.FORMING,
+        (_U.PLACED, _V.END): _U.GONE,
+        (_U.FAILED, _V.REVIVE): _U.QUEUED,
+        (_U.FAILED, _V.END): _U.GONE,
+    },
+)
+"""Every lawful move of a unit."""

@@ -1,0 +1,76 @@
+"""Names of resources as column numbers, with the step of one unit in the scan columns.
+
+The ledger counts exactly (int64: milli-CPU, bytes, pieces). Scans read int32 columns in coarser
+steps (MiB for memory), rounded against the pod: what a node has is rounded down, what a pod asks
+is rounded up, so a scan never promises what the ledger would refuse.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+CPU: Final = 0
+"""Column of milli-CPU."""
+MEMORY: Final = 1
+"""Column of memory, exact in bytes."""
+STORAGE: Final = 2
+"""Column of ephemeral storage, exact in bytes."""
+PODS: Final = 3
+"""Column of pod places; every pod takes one."""
+
+MIB: Final = 1 << 20
+SCAN_LIMIT: Final = 1 << 30
+"""Largest capacity of a scan column; a coarser step is taken before a capacity would pass it."""
+NEVER: Final = (1 << 31) - 1
+"""A request in scan steps that fits on no node."""
+
+FIRST_NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods")
+
+
+class Resources:
+    """Every resource name seen so far, in the order of its column."""
+
+    def __init__(self) -> None:
+        """Start with the four resources that every node has."""
+        #: Names by column.
+        self.names: list[str] = list(FIRST_NAMES)
+        #: Exact units in one scan step, by column.
+        self.steps: list[int] = [1, MIB, MIB, 1]
+        #: Columns by name.
+        self._columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_NAMES)}
+        #: Rises when a step grows: scan columns and scaled requests must be made anew.
+        self.epoch: int = 0
+
+    def __len__(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
+
+    def column(self, name: str) -> int:
+        """The column of a resource, made on first sight (huge pages count in MiB)."""
+        found = self._columns.get(name)
+        if found is not None:
+            return found
+        self._columns[name] = column = len(self.names)
+        self.names.append(name)
+        self.steps.append(MIB if name.startswith("hugepages-") else 1)
+        return column
+
+    def known(self, name: str) -> int | None:
+        """The column of a resource, or ``None`` when no object has named it yet."""
+        return self._columns.get(name)
+
+    def make_room(self, column: int, capacity: int) -> None:
+        """Coarsen a column's step until this exact capacity fits into a scan column."""
+        while capacity // self.steps[column] > SCAN_LIMIT:
+            self.steps[column] *= 1024
+            self.epoch += 1
+
+    def scaled_request(self, column: int, amount: int) -> int:
+        """A request in scan steps, rounded up; ``NEVER`` when it is beyond any capacity."""
+        steps = -(-amount // self.steps[column])
+        return steps if steps <= SCAN_LIMIT else NEVER
+
+    def step_array(self) -> npt.NDArray[np.int64]:
+        """The steps as int64[resource]."""
+        return np.array(self.steps, dtype=np.int64)

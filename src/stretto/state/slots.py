@@ -1,0 +1,115 @@
+"""Slots: where a node's row lies in the columns.
+
+Slots are grouped by zone in blocks of 64, so that a zone-level rule acts on whole blocks and the
+maximum of a block stands for 64 nodes. A live slot never moves; adding and removing a node is
+O(1); every use of a slot has a generation of its own, so a claim on a node that has gone and come
+back is recognised. A zone keeps several blocks open and fills the emptiest first: blocks are also
+what partitions are cut from, and a small zone must be divisible too.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+BLOCK: Final = 64
+"""Slots in a block: the unit of maxima, of zones and of partitions."""
+
+
+class Slots:
+    """The map of slots: live nodes, their zones, blocks and generations."""
+
+    def __init__(self, fan_out: int = 1) -> None:
+        """Start empty; ``fan_out`` blocks of each zone are kept open at once."""
+        #: Blocks of a zone that are filled side by side.
+        self.fan_out: int = max(1, fan_out)
+        #: uint8[slot]: 1 where a node lives.
+        self.live: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: int64[slot]: number of the node's incarnation; 0 where none ever lived.
+        self.generation: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: int32[block]: zone number of the block.
+        self.block_zone: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        #: int32[block]: live slots in the block.
+        self.block_live: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        #: Zone names by number.
+        self.zone_names: list[str] = []
+        #: Live nodes by zone number.
+        self.zone_live: list[int] = []
+        #: Rises whenever a block is added or a node comes or goes.
+        self.version: int = 0
+        self._zone_numbers: dict[str, int] = {}
+        self._zone_blocks: list[list[int]] = []
+        self._free: list[list[int]] = []
+        self._next_generation: int = 1
+
+    @property
+    def size(self) -> int:
+        """Number of slots, live or not; a multiple of 64."""
+        return len(self.live)
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.block_zone)
+
+    @property
+    def zones(self) -> int:
+        """Number of zones ever seen."""
+        return len(self.zone_names)
+
+    def zone_number(self, name: str) -> int:
+        """The number of a zone, made on first sight."""
+        found = self._zone_numbers.get(name)
+        if found is not None:
+            return found
+        self._zone_numbers[name] = number = len(self.zone_names)
+        self.zone_names.append(name)
+        self.zone_live.append(0)
+        self._zone_blocks.append([])
+        return number
+
+    def zone_of(self, slot: int) -> int:
+        """The zone number of a slot."""
+        return int(self.block_zone[slot // BLOCK])
+
+    def add(self, zone: str) -> int:
+        """Take a slot in a zone and give it a fresh generation."""
+        number = self.zone_number(zone)
+        block = self._emptiest(number)
+        slot = self._free[block].pop()
+        self.live[slot] = 1
+        self.generation[slot] = self._next_generation
+        self._next_generation += 1
+        self.block_live[block] += 1
+        self.zone_live[number] += 1
+        self.version += 1
+        return slot
+
+    def remove(self, slot: int) -> None:
+        """Give a slot back; its generation is never used again."""
+        block = slot // BLOCK
+        self.live[slot] = 0
+        self.block_live[block] -= 1
+        self.zone_live[int(self.block_zone[block])] -= 1
+        self._free[block].append(slot)
+        self.version += 1
+
+    def _emptiest(self, zone: int) -> int:
+        """The zone's open block with the fewest nodes, of at least ``fan_out`` blocks."""
+        blocks = self._zone_blocks[zone]
+        open_blocks = [b for b in blocks[-4 * self.fan_out :] if self._free[b]]
+        if not open_blocks and len(blocks) * BLOCK > self.zone_live[zone]:
+            open_blocks = [b for b in blocks if self._free[b]]
+        if len(blocks) < self.fan_out or not open_blocks:
+            return self._new_block(zone)
+        return min(open_blocks, key=lambda b: (int(self.block_live[b]), b))
+
+    def _new_block(self, zone: int) -> int:
+        block = self.blocks
+        self.live = np.concatenate([self.live, np.zeros(BLOCK, np.uint8)])
+        self.generation = np.concatenate([self.generation, np.zeros(BLOCK, np.int64)])
+        self.block_zone = np.append(self.block_zone, np.int32(zone))
+        self.block_live = np.append(self.block_live, np.int32(0))
+        self._zone_blocks[zone].append(block)
+        self._free.append(list(range((block + 1) * BLOCK - 1, block * BLOCK - 1, -1)))
+        return block
