@@ -1,0 +1,168 @@
+"""Kubernetes quantities on whole numbers: ``500m``, ``2``, ``1.5Gi``, ``1e3``.
+
+Kubernetes keeps a quantity as a decimal with at most nine places and reads it through ``Value()``
+(units) or ``MilliValue()`` (thousandths), both rounded away from zero. We never build the decimal:
+a quantity goes from text to the scaled integer at once, and hot texts are remembered, because a
+cluster of a million pods writes its requests in a few hundred ways.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from stretto.base.errors import InputError
+
+Quantity: TypeAlias = str | int | float
+"""What JSON may hold where a quantity is meant; Kubernetes takes bare numbers too."""
+
+INT64_MAX: Final = 2**63 - 1
+"""The largest amount that Kubernetes, and our columns, can hold."""
+
+CPU: Final = "cpu"
+"""The one resource counted in thousandths; all others are counted in units."""
+
+EXPECTED: Final = "a quantity such as 500m or 2"
+"""What a refusal asks for."""
+
+_GRAMMAR: Final = re.compile(
+    r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?"
+)
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_PRINTED: Final = ("", "k", "M", "G", "T", "P", "E")
+_MILLI_PRINTED: Final = ("m", *_DECIMAL_PRINTED)
+_BINARY_PRINTED: Final = ("", *_BINARY)
+
+_LONGEST: Final = 128
+"""Characters of the longest text read; a real quantity has fewer than thirty."""
+
+_STEEPEST: Final = 400
+"""Exponents are cut to this: with at most 128 digits the result is the same (too big, or tiny)."""
+
+_REMEMBERED: Final = 1 << 16
+"""Texts remembered per scale, least recently used out first: about 10 MB when full."""
+
+
+def milli(quantity: Quantity, where: str) -> int:
+    """Thousandths in ``quantity``, rounded away from zero like ``MilliValue()``.
+
+    ``where`` is the field's path, for the refusal.
+    """
+    try:
+        return _milli(quantity if quantity.__class__ is str else _text(quantity))
+    except ValueError as error:
+        raise InputError(where, quantity, str(error)) from None
+
+
+def value(quantity: Quantity, where: str) -> int:
+    """Units in ``quantity``, rounded away from zero like ``Value()``."""
+    try:
+        return _value(quantity if quantity.__class__ is str else _text(quantity))
+    except ValueError as error:
+        raise InputError(where, quantity, str(error)) from None
+
+
+def nano(quantity: Quantity, where: str) -> int:
+    """Billionths in ``quantity``: exact, since Kubernetes keeps nothing finer; may pass 64 bits."""
+    try:
+        return _scaled(_text(quantity), 9)
+    except ValueError as error:
+        raise InputError(where, quantity, str(error)) from None
+
+
+def amount(resource: str, quantity: Quantity, where: str) -> int:
+    """``quantity`` of ``resource`` as the engine counts it: cpu in thousandths, others in units."""
+    return milli(quantity, where) if resource == CPU else value(quantity, where)
+
+
+def amounts(resources: Mapping[str, Quantity], where: str) -> dict[str, int]:
+    """A resource list (requests, allocatable) as the engine counts it; ``where`` is its path."""
+    return {name: amount(name, quantity, f"{where}.{name}") for name, quantity in resources.items()}
+
+
+def format_milli(thousandths: int) -> str:
+    """The canonical text of an amount in thousandths: 1500 is ``1500m``, 2000 is ``2``."""
+    return _printed(thousandths, 1000, _MILLI_PRINTED)
+
+
+def format_value(units: int) -> str:
+    """The canonical decimal text of an amount in units: 2000 is ``2k``."""
+    return _printed(units, 1000, _DECIMAL_PRINTED)
+
+
+def format_bytes(count: int) -> str:
+    """The canonical binary text of a number of bytes: 1073741824 is ``1Gi``.
+
+    Below 1,024 Kubernetes prints decimals, and so do we.
+    """
+    if -1024 < count < 1024:
+        return format_value(count)
+    return _printed(count, 1024, _BINARY_PRINTED)
+
+
+def format_amount(resource: str, count: int) -> str:
+    """The text of an amount as the engine counts it: the inverse of ``amount``."""
+    if resource == CPU:
+        return format_milli(count)
+    binary = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+    return format_bytes(count) if binary else format_value(count)
+
+
+def _printed(count: int, step: int, suffixes: tuple[str, ...]) -> str:
+    """``count`` with the largest suffix that leaves a whole number."""
+    if count == 0:
+        return "0"
+    power = 0
+    while count % step == 0 and power < len(suffixes) - 1:
+        count //= step
+        power += 1
+    return f"{count}{suffixes[power]}"
+
+
+def _text(quantity: Quantity) -> str:
+    """A quantity as text; JSON's true and false are no quantities although Python adds them."""
+    if quantity.__class__ is bool or not isinstance(quantity, str | int | float):
+        raise ValueError(EXPECTED)
+    return str(quantity)
+
+
+def _bounded(exponent: int) -> Callable[[str], int]:
+    """A remembering reader of texts, scaled by ``10 ** exponent`` and held to 64 bits."""
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def read(text: str) -> int:
+        scaled = _scaled(text, exponent)
+        if abs(scaled) > INT64_MAX:
+            unit = "thousandths" if exponent else "units"
+            raise ValueError(f"at most {INT64_MAX} {unit}, the largest amount in 64 bits")
+        return scaled
+
+    return read
+
+
+def _scaled(text: str, exponent: int) -> int:
+    """``text`` times ``10 ** exponent``, rounded away from zero."""
+    parts = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST else None
+    if parts is None or not (parts[2] or parts[3]):
+        raise ValueError(EXPECTED)
+    sign, whole, fraction, suffix, power = parts.groups()
+    fraction = fraction or ""
+    numerator: int = int(whole + fraction)
+    if suffix in _BINARY:
+        # Kubernetes caps binary amounts at 64 bits when it reads them.
+        numerator = min(numerator << _BINARY[suffix], INT64_MAX * 10 ** len(fraction))
+    elif suffix:
+        exponent += _DECIMAL[suffix]
+    elif power:
+        exponent += max(-_STEEPEST, min(_STEEPEST, int(power)))
+    exponent -= len(fraction)
+    if exponent >= 0:
+        numerator *= 10**exponent
+    else:
+        numerator = -(-numerator // 10**-exponent)
+    return -numerator if sign == "-" else numerator
+
+
+_milli: Final = _bounded(3)
+_value: Final = _bounded(0)

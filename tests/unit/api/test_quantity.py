@@ -1,0 +1,152 @@
+"""Quantities mean what Kubernetes' own parser makes of them."""
+
+import pytest
+
+from stretto.api import quantity
+from stretto.base.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("0", 0),
+        ("-0", 0),
+        ("1", 1),
+        ("+1", 1),
+        ("5.", 5),
+        (".5", 1),
+        ("1n", 1),
+        ("1001m", 2),
+        ("-1500m", -2),
+        ("1k", 1000),
+        ("2M", 2 * 10**6),
+        ("2G", 2 * 10**9),
+        ("2T", 2 * 10**12),
+        ("2P", 2 * 10**15),
+        ("2E", 2 * 10**18),
+        ("1Ki", 1024),
+        ("1.5Mi", 3 << 19),
+        ("1Gi", 1 << 30),
+        ("1Ti", 1 << 40),
+        ("1Pi", 1 << 50),
+        ("1Ei", 1 << 60),
+        ("1e3", 1000),
+        ("1E3", 1000),
+        ("1e-3", 1),
+        ("12e+2", 1200),
+        (3, 3),
+        (0.25, 1),
+    ],
+)
+def test_a_quantity_reads_as_units_rounded_away_from_zero(
+    text: str | int | float, units: int
+) -> None:
+    assert quantity.value(text, "x") == units
+
+
+@pytest.mark.parametrize(
+    ("text", "thousandths"),
+    [("500m", 500), ("2", 2000), ("0.1", 100), ("1u", 1), ("100001u", 101), ("-1u", -1), (2, 2000)],
+)
+def test_a_quantity_reads_as_thousandths(text: str | int, thousandths: int) -> None:
+    assert quantity.milli(text, "x") == thousandths
+
+
+def test_a_binary_quantity_beyond_64_bits_is_capped_as_kubernetes_does() -> None:
+    assert quantity.value("16Ei", "x") == quantity.INT64_MAX
+
+
+@pytest.mark.parametrize("text", ["10E", "1e30", "1e999999999", "-9223372036854775808"])
+def test_a_decimal_quantity_beyond_64_bits_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="largest amount in 64 bits"):
+        quantity.value(text, "spec.x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "1x",
+        "1 ",
+        " 1",
+        "1\n",
+        "+",
+        "m",
+        "1e",
+        "1mi",
+        "1KI",
+        "1,5",
+        "0x10",
+        "1_0",
+        "٣",
+        "1" * 200,
+    ],
+)
+def test_what_is_no_quantity_is_refused_with_the_path_and_an_example(text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        quantity.milli(text, "spec.containers[0].resources.requests.cpu")
+    assert "spec.containers[0].resources.requests.cpu" in str(refused.value)
+    assert "a quantity such as 500m or 2" in str(refused.value)
+
+
+@pytest.mark.parametrize("something", [True, None, [], {}, float("nan"), float("inf")])
+def test_values_that_are_neither_text_nor_number_are_refused(something: object) -> None:
+    with pytest.raises(InputError):
+        quantity.value(something, "x")  # type: ignore[arg-type]
+
+
+def test_true_is_refused_even_after_1_was_remembered() -> None:
+    quantity.value(1, "x")
+    with pytest.raises(InputError):
+        quantity.value(True, "x")
+
+
+def test_a_tiny_amount_asks_for_the_smallest_unit() -> None:
+    assert quantity.value("1e-300", "x") == 1
+
+
+def test_nano_is_exact() -> None:
+    assert quantity.nano("1.000000001", "x") == 1_000_000_001
+
+
+def test_a_resource_list_counts_cpu_in_thousandths_and_the_rest_in_units() -> None:
+    counted = quantity.amounts({"cpu": "1", "memory": "1Ki", "nvidia.com/gpu": 2}, "x")
+    assert counted == {"cpu": 1000, "memory": 1024, "nvidia.com/gpu": 2}
+
+
+def test_a_resource_list_names_the_resource_that_is_wrong() -> None:
+    with pytest.raises(InputError, match=r"status\.allocatable\.memory"):
+        quantity.amounts({"cpu": "1", "memory": "lots"}, "status.allocatable")
+
+
+@pytest.mark.parametrize(
+    ("thousandths", "text"),
+    [(0, "0"), (1, "1m"), (1500, "1500m"), (2000, "2"), (2_000_000, "2k"), (-500, "-500m")],
+)
+def test_thousandths_print_canonically(thousandths: int, text: str) -> None:
+    assert quantity.format_milli(thousandths) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0"), (512, "512"), (1000, "1k"), (1024, "1Ki"), (1025, "1025"), (1 << 30, "1Gi")],
+)
+def test_bytes_print_canonically(count: int, text: str) -> None:
+    assert quantity.format_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("resource", "count", "text"),
+    [
+        ("cpu", 250, "250m"),
+        ("memory", 1 << 20, "1Mi"),
+        ("hugepages-2Mi", 2 << 20, "2Mi"),
+        ("nvidia.com/gpu", 8, "8"),
+        ("pods", 110, "110"),
+    ],
+)
+def test_an_amount_prints_in_the_style_of_its_resource(
+    resource: str, count: int, text: str
+) -> None:
+    assert quantity.format_amount(resource, count) == text
