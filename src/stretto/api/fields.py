@@ -1,0 +1,78 @@
+"""Field selectors: ``spec.nodeName=,status.phase!=Running``, as list and watch take them."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+
+_TERM: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9_.\-/]*?)\s*(!=|==|=)((?:[^\\,=]|\\[\\,=])*)")
+_ESCAPED: Final = re.compile(r"\\([\\,=])")
+_SPECIAL: Final = re.compile(r"([\\,=])")
+_EXPECTED: Final = "a field selector such as spec.nodeName=,status.phase!=Running"
+
+_ABSENT: Final[dict[str, str]] = {"spec.unschedulable": "false", "spec.hostNetwork": "false"}
+"""What an absent field reads as, where that is not the empty text: Go's false is left out."""
+
+
+class FieldRule(msgspec.Struct, frozen=True, gc=False):
+    """One comparison of one field."""
+
+    #: The field's path, with dots.
+    path: str
+    #: The value as text.
+    value: str
+    #: Whether the field must have this value; else it must not.
+    equal: bool = True
+
+    def __str__(self) -> str:
+        value = _SPECIAL.sub(r"\\\1", self.value)
+        return f"{self.path}{'=' if self.equal else '!='}{value}"
+
+
+class FieldSelector(msgspec.Struct, frozen=True, gc=False):
+    """Comparisons that must all hold."""
+
+    #: The comparisons, in the order given.
+    rules: tuple[FieldRule, ...] = ()
+
+    def matches(self, item: Mapping[str, object]) -> bool:
+        """Whether an object, as parsed JSON, meets all comparisons."""
+        return all((field_text(item, rule.path) == rule.value) is rule.equal for rule in self.rules)
+
+    def required(self, path: str) -> str | None:
+        """The value that the field must have, for a store that keeps an index; None if free."""
+        return next((rule.value for rule in self.rules if rule.equal and rule.path == path), None)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.rules))
+
+
+EVERY_FIELD: Final = FieldSelector()
+"""Every object."""
+
+
+def parse_fields(text: str, where: str = "field selector") -> FieldSelector:
+    r"""A field selector written as text; ``\`` escapes a comma, an equals sign or itself."""
+    rules = []
+    position = 0
+    while position < len(text):
+        found = _TERM.match(text, position)
+        if found is None or text[found.end() : found.end() + 1] not in ("", ","):
+            raise InputError(where, text, _EXPECTED)
+        value = _ESCAPED.sub(r"\1", found[3])
+        rules.append(FieldRule(found[1], value, equal=found[2] != "!="))
+        position = found.end() + 1
+    return FieldSelector(tuple(rules))
+
+
+def field_text(item: Mapping[str, object], path: str) -> str:
+    """A field of an object as text: absent is empty, booleans are ``true`` and ``false``."""
+    value: object = item
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if value is None or isinstance(value, Mapping | list):
+        return _ABSENT.get(path, "")
+    return str(value).lower() if isinstance(value, bool) else str(value)
