@@ -1,0 +1,44 @@
+"""What all tests share: how hard properties look, and the data that may stand beside the clone."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The quick profile draws the same examples every time, so that a red run is about the change at
+# hand. `HYPOTHESIS_PROFILE=thorough` looks further, and elsewhere each time. No deadline: two
+# busy cores are no reason to fail.
+settings.register_profile(
+    "quick",
+    derandomize=True,
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough",
+    deadline=None,
+    max_examples=1000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def repo_root() -> Path:
+    """The root of the clone."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The published traces, where they stand beside the clone (or at STRETTO_SHARED_DATA)."""
+    named = os.environ.get("STRETTO_SHARED_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the published traces are not beside this clone (../shared/data)")
+    return folder

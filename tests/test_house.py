@@ -1,0 +1,283 @@
+"""The rules of the house as tests: budgets, floors, manifestos, nothing of one machine.
+
+A failing rule names file and line, and says what to do about it.
+"""
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src"
+PACKAGE = SOURCE / "stretto"
+PLUGINS = PACKAGE / "framework" / "plugins"
+
+FILE_LINES = 400
+FUNCTION_LINES = 60
+PARAMETERS = 5
+MANIFESTO_LINES = 15
+
+#: Hosts of package registries, written apart so that this file names none.
+REGISTRIES = [
+    ".".join(parts)
+    for parts in [
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("proxy", "golang", "org"),
+        ("crates", "io"),
+        ("anaconda", "org"),
+    ]
+]
+#: Folders that exist on somebody's machine only.
+MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|root|home|Users)/[\w.]")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def sources() -> tuple[Path, ...]:
+    return tuple(sorted(PACKAGE.rglob("*.py")))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
+def tracked_texts() -> dict[str, str]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git clone: the tracked files are not known")
+    texts = {}
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if path.is_file() and b"\0" not in (raw := path.read_bytes()):
+            texts[name] = raw.decode("utf-8", "replace")
+    return texts
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def functions(path: Path) -> Iterator[Function]:
+    return (node for node in ast.walk(tree_of(path)) if isinstance(node, Function))
+
+
+def is_kernel(path: Path) -> bool:
+    inside = path.relative_to(PACKAGE).as_posix()
+    return inside.startswith("framework/kernels")
+
+
+def parameters(function: Function) -> int:
+    given = function.args
+    names = [arg.arg for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+# ---------------------------------------------------------------- budgets
+
+
+def test_no_file_is_longer_than_its_budget() -> None:
+    lengths = {name_of(p): len(p.read_text(encoding="utf-8").splitlines()) for p in sources()}
+    assert [f"{n}:1 has {k} lines" for n, k in lengths.items() if k > FILE_LINES] == []
+
+
+def test_no_function_is_longer_than_its_budget() -> None:
+    long = [
+        f"{name_of(path)}:{f.lineno} {f.name} has {(f.end_lineno or 0) - f.lineno + 1} lines"
+        for path in sources()
+        for f in functions(path)
+        if (f.end_lineno or 0) - f.lineno + 1 > FUNCTION_LINES
+    ]
+    assert long == []
+
+
+def test_no_function_but_a_kernel_takes_more_than_five_parameters() -> None:
+    many = [
+        f"{name_of(path)}:{f.lineno} {f.name} takes {parameters(f)} parameters"
+        for path in sources()
+        if not is_kernel(path)
+        for f in functions(path)
+        if parameters(f) > PARAMETERS
+    ]
+    assert many == []
+
+
+# ---------------------------------------------------------------- rooms and floors
+
+
+def test_every_folder_of_the_package_has_its_manifesto() -> None:
+    folders = {path.parent for path in sources()}
+    assert [name_of(f) for f in sorted(folders) if not (f / "__init__.py").exists()] == []
+
+
+def test_a_manifesto_is_a_short_docstring_and_nothing_else() -> None:
+    wrong = []
+    for path in sources():
+        if path.name != "__init__.py":
+            continue
+        docstring = ast.get_docstring(tree_of(path)) or ""
+        if not 0 < len(docstring.splitlines()) <= MANIFESTO_LINES:
+            wrong.append(f"{name_of(path)}:1 needs a docstring of 1 to {MANIFESTO_LINES} lines")
+        if len(tree_of(path).body) > 1 and path.parent != PACKAGE:
+            wrong.append(f"{name_of(path)}:{tree_of(path).body[1].lineno} holds code")
+    assert wrong == []
+
+
+def test_no_room_is_called_utils() -> None:
+    shelves = {"utils", "util", "helpers", "misc", "common"}
+    parts = {name_of(p): {*p.parts[:-1], p.stem} & shelves for p in sources()}
+    assert [name for name, found in parts.items() if found] == []
+
+
+@cache
+def modules() -> dict[str, Path]:
+    return {
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in sources()
+    }
+
+
+def imported(path: Path) -> set[str]:
+    """Modules of ours that a file names in any import: type-only and inside functions too."""
+    found = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in modules() else node.module)
+    return {name for name in found if name in modules()}
+
+
+def without_leaves(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    while leaves := {name for name, uses in graph.items() if not uses}:
+        graph = {name: uses - leaves for name, uses in graph.items() if name not in leaves}
+    return graph
+
+
+def turned(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    return {name: {other for other, uses in graph.items() if name in uses} for name in graph}
+
+
+def test_no_import_circle_not_even_for_types() -> None:
+    graph = {name: imported(path) - {name} for name, path in modules().items()}
+    circles = turned(without_leaves(turned(without_leaves(graph))))
+    assert {name: sorted(uses) for name, uses in sorted(circles.items())} == {}
+
+
+def test_a_circle_would_be_found() -> None:
+    graph = {"top": {"a"}, "a": {"b"}, "b": {"a", "ground"}, "ground": set()}
+    assert set(turned(without_leaves(turned(without_leaves(graph))))) == {"a", "b"}
+
+
+# ---------------------------------------------------------------- plugins
+
+
+def plugin_files() -> list[Path]:
+    tables = {"__init__", "table", "registry"}
+    return [p for p in sorted(PLUGINS.glob("*.py")) if p.stem not in tables]
+
+
+def names_of_plugin(path: Path) -> set[str]:
+    names = {path.stem, path.stem.replace("_", "-")}
+    for node in tree_of(path).body:
+        targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
+        value = getattr(node, "value", None)
+        if any(isinstance(t, ast.Name) and t.id == "NAME" for t in targets):
+            names |= {value.value} if isinstance(value, ast.Constant) else set()
+    return names
+
+
+def unmentioned(plugins: list[Path], texts: list[str]) -> list[str]:
+    whole = "\n".join(texts)
+    return [
+        name_of(path)
+        for path in plugins
+        if not any(re.search(rf"(?<!\w){re.escape(n)}(?!\w)", whole) for n in names_of_plugin(path))
+    ]
+
+
+def test_every_plugin_has_a_test() -> None:
+    tests = [p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("test_*.py")]
+    assert unmentioned(plugin_files(), tests) == []
+
+
+def test_every_plugin_has_a_line_in_the_documentation() -> None:
+    documents = [p.read_text(encoding="utf-8") for p in (ROOT / "docs").rglob("*.md")]
+    assert unmentioned(plugin_files(), documents) == []
+
+
+# ---------------------------------------------------------------- nothing of one machine
+
+
+def test_no_tracked_file_names_a_package_registry() -> None:
+    named = [f"{n} names {h}" for n, t in tracked_texts().items() for h in REGISTRIES if h in t]
+    assert named == []
+
+
+def test_no_tracked_file_holds_a_path_of_one_machine() -> None:
+    found = [
+        f"{name}:{number} {line.strip()[:80]}"
+        for name, text in tracked_texts().items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if MACHINE_PATH.search(line)
+    ]
+    assert found == []
+
+
+def test_no_tracked_file_is_large() -> None:
+    large = {name: len(text) for name, text in tracked_texts().items() if len(text) > 500_000}
+    assert large == {}
+
+
+# ---------------------------------------------------------------- lock, make, generated documents
+
+
+def test_the_lock_fits_the_project() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    pins = set(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = chain(project["dependencies"], *project["optional-dependencies"].values())
+    wanted = [r for r in map(Requirement, asked) if r.name != "stretto"]
+    unmet = [
+        str(r) for r in wanted if not any(n == r.name.lower() and v in r.specifier for n, v in pins)
+    ]
+    assert unmet == [], "run `make lock`"
+
+
+def test_every_pin_has_a_hash_and_no_address() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    blocks = re.split(r"\n(?=\S)", text.strip())
+    assert [b.splitlines()[0] for b in blocks if "--hash=sha256:" not in b or "://" in b] == []
+
+
+def test_every_make_target_has_its_sentence() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^\.PHONY: (\S+)", text, re.MULTILINE)
+    assert [t for t in targets if not re.search(rf"^{t}:.* ## \w", text, re.MULTILINE)] == []
+
+
+def test_the_lifecycle_document_is_drawn_from_the_tables() -> None:
+    if importlib.util.find_spec("stretto.state.lifecycle") is None:
+        pytest.skip("there is no lifecycle table yet")
+    checked = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "diagrams.py"), "--check"],
+        capture_output=True,
+        text=True,
+    )
+    assert checked.returncode == 0, checked.stderr
