@@ -1,0 +1,361 @@
+"""Compiled placing: refresh a class's row, take its best slot, apply, go on.
+
+The numba tier of ``place``. It equals a full sequential scan, because a row depends only on the
+class and on slot-local state, every change of that state is in the log, and a row is brought up to
+the log's end before it is read. The NumPy tier (``kernels_numpy``) does the same with the rules'
+own vectorised functions; a property test compares the two and the plain scan.
+"""
+
+import numpy as np
+from numba import njit
+
+from stretto.framework.kernels_point import fgd_score, fullest_device, pair_score, slot_value
+from stretto.framework.program import DevicePick, Pick
+from stretto.state.devices import MAX_DEVICES, WHOLE
+from stretto.state.slots import BLOCK
+
+_FLAGS = {"error_model": "numpy", "cache": True, "nogil": True}
+_ROTATE, _RANK = int(Pick.ROTATE), int(Pick.RANK)
+_SCORED, _DRAWN = int(DevicePick.SCORED), int(DevicePick.RANDOM)
+
+
+@njit(**_FLAGS)
+def _scan_pair(row, eligible, free, percent, request, ask, pair):
+    """Rows of classes that only the pair score weighs: one vectorised pass.
+
+    ``request`` is (column, amount) three times, the last repeated when there are fewer.
+    """
+    c0, a0, c1, a1, c2, a2 = request
+    f0, f1, f2 = free[c0], free[c1], free[c2]
+    g0, g1 = free[pair.first], free[pair.second]
+    p0, p1 = percent[pair.first], percent[pair.second]
+    q0, q1 = ask
+    w0, w1 = pair.first_weight, pair.second_weight
+    least, most, balanced = pair.least, pair.most, pair.balanced
+    for s in range(row.shape[0]):
+        t0 = np.float32(g0[s] - q0) * p0[s]
+        t1 = np.float32(g1[s] - q1) * p1[s]
+        total = np.int32(1) + pair_score(t0, t1, w0, w1, least, most, balanced)
+        passes = (
+            np.int32(eligible[s])
+            & np.int32(f0[s] >= a0)
+            & np.int32(f1[s] >= a1)
+            & np.int32(f2[s] >= a2)
+        )
+        row[s] = np.int16(passes * max(total, np.int32(1)))
+
+
+@njit(**_FLAGS)
+def _and_fits(row, column, amount):
+    """Clear the slots where one more resource does not fit."""
+    for s in range(row.shape[0]):
+        row[s] = row[s] * np.int16(column[s] >= amount)
+
+
+@njit(**_FLAGS)
+def _add_static(row, score):
+    """Add a static score row where the class may go."""
+    for s in range(row.shape[0]):
+        row[s] += score[s] * np.int16(row[s] > 0)
+
+
+@njit(**_FLAGS)
+def find_peaks(row, peak):
+    """Maxima of the row's blocks."""
+    for b in range(peak.shape[0]):
+        low = b * BLOCK
+        top = np.int16(0)
+        for s in range(BLOCK):
+            top = max(top, row[low + s])
+        peak[b] = top
+
+
+@njit(**_FLAGS)
+def rebuild(classes, static, pair, scores, typical, thresholds, c, state, row, peak):
+    """Compute a class's whole row afresh."""
+    free, percent = state[0], state[1]
+    plain = (
+        scores.code.shape[0] == 0
+        and classes.port_row[c] == 0
+        and classes.extra_row[c] < 0
+        and classes.device[c, 0] == 0
+        and classes.requests[c] > 0
+        and pair.first_weight + pair.second_weight > 0
+    )
+    if not plain:
+        for s in range(row.shape[0]):
+            row[s] = np.int16(
+                slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
+            )
+        find_peaks(row, peak)
+        return
+    n = classes.requests[c]
+    j1, j2 = min(1, n - 1), min(2, n - 1)
+    request = (
+        classes.column[c, 0],
+        classes.amount[c, 0],
+        classes.column[c, j1],
+        classes.amount[c, j1],
+        classes.column[c, j2],
+        classes.amount[c, j2],
+    )
+    ask = (classes.ask[c, pair.first], classes.ask[c, pair.second])
+    _scan_pair(row, static.eligible[classes.filter_row[c]], free, percent, request, ask, pair)
+    for i in range(3, n):
+        _and_fits(row, free[classes.column[c, i]], classes.amount[c, i])
+    if classes.score_row[c] > 0:
+        _add_static(row, static.score[classes.score_row[c]])
+    find_peaks(row, peak)
+
+
+@njit(**_FLAGS)
+def replay(classes, static, pair, scores, typical, thresholds, c, state, row, peak, entries):
+    """Recompute the slots that a stretch of the log names, and the maxima they touch."""
+    for e in range(entries.shape[0]):
+        s = entries[e]
+        later = False
+        for f in range(e + 1, min(e + 9, entries.shape[0])):
+            later = later or entries[f] == s
+        if later:
+            continue
+        value = np.int16(slot_value(classes, static, pair, scores, typical, thresholds, c, s, state))
+        old = row[s]
+        if value == old:
+            continue
+        row[s] = value
+        b = s // BLOCK
+        if value > peak[b]:
+            peak[b] = value
+        elif old == peak[b]:
+            low = b * BLOCK
+            top = np.int16(0)
+            for t in range(BLOCK):
+                top = max(top, row[low + t])
+            peak[b] = top
+
+
+@njit(**_FLAGS)
+def _top(peak, own, only_own):
+    top = np.int16(0)
+    for b in range(peak.shape[0]):
+        if peak[b] > top and (own[b] or not only_own):
+            top = peak[b]
+    return top
+
+
+@njit(**_FLAGS)
+def choose(row, peak, choice, draw):
+    """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
+    only_own = True
+    top = _top(peak, choice.own_block, True)
+    if top == 0:
+        only_own = False
+        top = _top(peak, choice.own_block, False)
+    if top == 0:
+        return -1
+    if choice.pick == _ROTATE:
+        return _choose_rotating(row, peak, choice, top, only_own)
+    best, rank, ties = -1, np.int32(0), np.uint64(0)
+    for b in range(peak.shape[0]):
+        if peak[b] != top or (only_own and not choice.own_block[b]):
+            continue
+        for s in range(b * BLOCK, (b + 1) * BLOCK):
+            if row[s] != top:
+                continue
+            if choice.pick == _RANK:
+                if best < 0 or choice.rank[s] < rank:
+                    best, rank = s, choice.rank[s]
+            else:
+                ties += np.uint64(1)
+    if choice.pick == _RANK:
+        return best
+    wanted = draw % ties
+    for b in range(peak.shape[0]):
+        if peak[b] != top or (only_own and not choice.own_block[b]):
+            continue
+        for s in range(b * BLOCK, (b + 1) * BLOCK):
+            if row[s] == top:
+                if wanted == np.uint64(0):
+                    return s
+                wanted -= np.uint64(1)
+    return -1
+
+
+@njit(**_FLAGS)
+def _choose_rotating(row, peak, choice, top, only_own):
+    """Zones take turns by their share of nodes (stride scheduling), slots within a zone in a ring."""
+    zones = choice.stride.shape[0]
+    now = choice.passes[zones]
+    zone, soonest = -1, np.int64(0)
+    for b in range(peak.shape[0]):
+        if peak[b] == top and (choice.own_block[b] or not only_own):
+            z = choice.block_zone[b]
+            due = max(choice.passes[z], now)
+            if zone < 0 or due < soonest or (due == soonest and z < zone):
+                zone, soonest = z, due
+    start = choice.cursor[zone]
+    blocks = peak.shape[0]
+    first = start // BLOCK
+    found = -1
+    for i in range(blocks + 1):
+        b = (first + i) % blocks
+        if peak[b] != top or choice.block_zone[b] != zone:
+            continue
+        if only_own and not choice.own_block[b]:
+            continue
+        low = b * BLOCK
+        begin = start if i == 0 else low
+        for s in range(begin, low + BLOCK):
+            if row[s] == top:
+                found = s
+                break
+        if found >= 0:
+            break
+    choice.cursor[zone] = (found + 1) % row.shape[0]
+    choice.passes[zone] = soonest + choice.stride[zone]
+    choice.passes[zones] = soonest
+    return found
+
+
+@njit(**_FLAGS)
+def pick_devices(classes, c, s, state, typical, thresholds, how, draw):
+    """Bit mask of the devices that the class gets on the slot."""
+    free, device_free, device_kind, device_model = state[0], state[3], state[4], state[5]
+    view = (free, device_free, device_kind, device_model)
+    mask = np.int32(0)
+    for q in range(classes.models.shape[1]):
+        need, milli = classes.device[c, 4 * q], classes.device[c, 4 * q + 1]
+        if need == 0:
+            continue
+        if need == 1 and milli < WHOLE and how == _SCORED and q == 0:
+            device = fgd_score(classes, c, s, view, typical, thresholds)[1]
+            mask |= np.int32(1) << np.int32(device)
+            continue
+        if need == 1 and milli < WHOLE and how == _DRAWN:
+            mask |= _random_device(classes, c, q, s, view, draw)
+            continue
+        for _ in range(need):
+            device = fullest_device(classes, c, q, s, view, mask)
+            mask |= np.int32(1) << np.int32(device)
+    return mask
+
+
+@njit(**_FLAGS)
+def _random_device(classes, c, q, s, view, draw):
+    """One fitting device by a draw."""
+    seen, fitting = np.int32(0), np.uint64(0)
+    while True:
+        device = fullest_device(classes, c, q, s, view, seen)
+        if device < 0:
+            break
+        seen |= np.int32(1) << np.int32(device)
+        fitting += np.uint64(1)
+    wanted = (draw >> np.uint64(32)) % fitting
+    for d in range(MAX_DEVICES):
+        if (seen >> np.int32(d)) & 1:
+            if wanted == np.uint64(0):
+                return np.int32(1) << np.int32(d)
+            wanted -= np.uint64(1)
+    return np.int32(0)
+
+
+@njit(**_FLAGS)
+def apply(classes, static, c, s, state, mask, sign):
+    """Take (sign 1) or give back (sign -1) what a class asks on a slot."""
+    free, ports, device_free, device_kind, census = state[0], state[2], state[3], state[4], state[6]
+    for i in range(classes.requests[c]):
+        free[classes.column[c, i], s] -= sign * classes.amount[c, i]
+    p = classes.port_row[c]
+    if p > 0:
+        for w in range(ports.shape[1]):
+            if sign > 0:
+                ports[s, w] |= static.port_own[p, w]
+            else:
+                ports[s, w] &= ~static.port_own[p, w]
+    for q in range(classes.models.shape[1]):
+        need, milli = classes.device[c, 4 * q], classes.device[c, 4 * q + 1]
+        if need == 0:
+            continue
+        kind = classes.device[c, 4 * q + 2]
+        for d in range(MAX_DEVICES):
+            if (mask >> np.int32(d)) & 1 and device_kind[s, d] == kind:
+                device_free[s, d] -= sign * milli
+        form = 0 if milli < WHOLE else min(need, census.shape[1] - 1)
+        census[s, form] += sign
+
+
+@njit(**_FLAGS)
+def refresh(classes, static, pair, scores, typical, thresholds, c, state, cache, log, log_state, limit):
+    """Bring a class's row up to the end of the log; returns its cache entry."""
+    k = cache.entry[c]
+    head = log_state[0] + log_state[1]
+    position = cache.position[k]
+    if position == head:
+        return k
+    if position < log_state[0] or head - position > limit:
+        rebuild(classes, static, pair, scores, typical, thresholds, c, state, cache.row[k], cache.peak[k])
+    else:
+        entries = log[position - log_state[0] : log_state[1]]
+        replay(
+            classes, static, pair, scores, typical, thresholds, c, state,
+            cache.row[k], cache.peak[k], entries,
+        )  # fmt: skip
+    cache.position[k] = head
+    return k
+
+
+@njit(**_FLAGS)
+def place(program, state, cache, log, log_state, choice, batch, limit):
+    """Place a batch of units in order; returns how many units were tried.
+
+    ``program`` is (classes, static, pair, scores, typical, thresholds). Answers are written to
+    ``batch.slot`` and ``batch.devices``. A unit with fewer than ``at_least`` places is undone
+    without a trace; one that is blocking and fails ends the batch.
+    """
+    classes, static, pair, scores, typical, thresholds = program
+    for u in range(batch.at_least.shape[0]):
+        start, stop = batch.start[u], batch.start[u + 1]
+        placed = 0
+        failed_class = -1
+        for i in range(start, stop):
+            c = batch.class_id[i]
+            if stop - i + placed < batch.at_least[u]:
+                break
+            if c == failed_class and batch.pin[i] < 0:
+                batch.slot[i] = -1
+                continue
+            s = batch.pin[i]
+            if s >= 0:
+                if slot_value(classes, static, pair, scores, typical, thresholds, c, s, state) == 0:
+                    s = -1
+            else:
+                k = refresh(
+                    classes, static, pair, scores, typical, thresholds, c, state, cache,
+                    log, log_state, limit,
+                )  # fmt: skip
+                s = choose(cache.row[k], cache.peak[k], choice, batch.draw[i])
+                if s < 0:
+                    failed_class = c
+            batch.slot[i] = s
+            if s < 0:
+                continue
+            mask = pick_devices(
+                classes, c, s, state, typical, thresholds, choice.device_pick, batch.draw[i]
+            )
+            batch.devices[i] = mask
+            apply(classes, static, c, s, state, mask, 1)
+            log[log_state[1]] = s
+            log_state[1] += 1
+            placed += 1
+        if placed < batch.at_least[u] or (placed == 0 and stop > start):
+            for i in range(stop - 1, start - 1, -1):
+                s = batch.slot[i]
+                if s >= 0:
+                    apply(classes, static, batch.class_id[i], s, state, batch.devices[i], -1)
+                    log[log_state[1]] = s
+                    log_state[1] += 1
+                batch.slot[i] = -1
+                batch.devices[i] = 0
+            if batch.blocking[u]:
+                return u + 1
+    return batch.at_least.shape[0]

@@ -1,0 +1,222 @@
+"""A profile compiled for the kernels: classes and scores as arrays.
+
+Kernels know nothing of rules or objects. They read this: per class what it asks (amounts, ports,
+devices, rows of the static rules), and per score a code with its columns and weights. The same
+arrays feed the NumPy and the numba tier.
+"""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+ASK_WIDTH: Final = 8
+"""Resource columns a score may weigh."""
+SHAPE_POINTS: Final = 16
+"""Points of a requested-to-capacity shape."""
+REQUESTS: Final = 12
+"""Different resources one class may ask for."""
+DEVICE_REQUESTS: Final = 2
+"""Device kinds one class may ask for."""
+
+
+class Code(IntEnum):
+    """Slot-local scores that kernels compute themselves."""
+
+    #: Mean free share after placing, in percent (Kubernetes' LeastAllocated).
+    LEAST = 0
+    #: Mean used share after placing, in percent (MostAllocated).
+    MOST = 1
+    #: 100 minus the spread of the used shares (BalancedAllocation).
+    BALANCED = 2
+    #: A piecewise-linear shape over the used share (RequestedToCapacityRatio).
+    RATIO = 3
+    #: Alignment of free and asked amounts (openb study, DotProd).
+    DOT_PROD = 4
+    #: Little left over (openb study, BestFit).
+    BEST_FIT = 5
+    #: GPUs in use first (openb study, GpuPacking).
+    GPU_PACKING = 6
+    #: Pods of one form together (openb study, GpuClustering).
+    GPU_CLUSTERING = 7
+    #: Least growth of fragmentation (FGD, ATC 2023).
+    FGD = 8
+
+
+class Pick(IntEnum):
+    """How equal scores are told apart."""
+
+    #: Go round: zones by their share, within a zone the next slot.
+    ROTATE = 0
+    #: The smallest value of a rank column (a fixed order, or names).
+    RANK = 1
+    #: A fresh draw.
+    RANDOM = 2
+
+
+class DevicePick(IntEnum):
+    """Which devices of a node a pod gets."""
+
+    #: Shares go to the fullest device that fits, whole ones to the lowest free.
+    FULLEST = 0
+    #: The device for which the FGD score was best.
+    SCORED = 1
+    #: A random fitting device for shares.
+    RANDOM = 2
+
+
+class ClassTable(NamedTuple):
+    """What each class asks, by class id."""
+
+    #: int32[class]: entries used in ``column`` and ``amount``.
+    requests: npt.NDArray[np.int32]
+    #: int32[class, request]: resource columns asked for.
+    column: npt.NDArray[np.int32]
+    #: int32[class, request]: amounts in scan steps.
+    amount: npt.NDArray[np.int32]
+    #: int32[class, resource]: the same amounts by column, for scores.
+    ask: npt.NDArray[np.int32]
+    #: int32[class]: row of eligibility.
+    filter_row: npt.NDArray[np.int32]
+    #: int32[class]: row of static scores; 0 adds nothing.
+    score_row: npt.NDArray[np.int32]
+    #: int32[class]: row of port masks; 0 asks for no port.
+    port_row: npt.NDArray[np.int32]
+    #: int32[class, 4*request]: device requests as (count, milli, kind, spare).
+    device: npt.NDArray[np.int32]
+    #: int64[class, request]: bit masks of allowed models.
+    models: npt.NDArray[np.int64]
+    #: int32[class]: row of the answers of Python rules; -1 for none.
+    extra_row: npt.NDArray[np.int32]
+
+
+class StaticTable(NamedTuple):
+    """Rows over slots that classes point to."""
+
+    #: uint8[row, slot]: 1 where the static filters pass.
+    eligible: npt.NDArray[np.uint8]
+    #: int16[row, slot]: weighted static scores.
+    score: npt.NDArray[np.int16]
+    #: uint64[row, word]: bits that must be clear.
+    port_conflict: npt.NDArray[np.uint64]
+    #: uint64[row, word]: bits that are set by placing.
+    port_own: npt.NDArray[np.uint64]
+    #: int16[row, slot]: answers of Python rules; -1 refuses, else a weighted score.
+    extra: npt.NDArray[np.int16]
+
+
+class PairScore(NamedTuple):
+    """Least, most and balanced over two columns, computed in one pass."""
+
+    #: First resource column.
+    first: np.int32
+    #: Second resource column.
+    second: np.int32
+    #: Weight of the first column.
+    first_weight: np.float32
+    #: Weight of the second column.
+    second_weight: np.float32
+    #: Profile weight of LEAST.
+    least: np.int32
+    #: Profile weight of MOST.
+    most: np.int32
+    #: Profile weight of BALANCED.
+    balanced: np.int32
+
+
+class ScoreTable(NamedTuple):
+    """The other scores, in order."""
+
+    #: int32[score]: ``Code``.
+    code: npt.NDArray[np.int32]
+    #: int32[score]: profile weight.
+    weight: npt.NDArray[np.int32]
+    #: int32[score]: columns used.
+    columns: npt.NDArray[np.int32]
+    #: int32[score, k]: resource columns.
+    column: npt.NDArray[np.int32]
+    #: float32[score, k]: their weights.
+    column_weight: npt.NDArray[np.float32]
+    #: int32[score]: points of the shape.
+    points: npt.NDArray[np.int32]
+    #: float32[score, point]: utilisation 0..100, ascending.
+    shape_x: npt.NDArray[np.float32]
+    #: float32[score, point]: score 0..100.
+    shape_y: npt.NDArray[np.float32]
+
+
+class TypicalPods(NamedTuple):
+    """The workload that fragmentation is measured against (FGD)."""
+
+    #: float64[kind]: share of pods of the kind; sums to 1.
+    frequency: npt.NDArray[np.float64]
+    #: int32[kind]: milli-CPU.
+    cpu: npt.NDArray[np.int32]
+    #: int32[kind]: devices asked for; 0 asks for none.
+    count: npt.NDArray[np.int32]
+    #: int32[kind]: milli of each.
+    milli: npt.NDArray[np.int32]
+    #: int64[kind]: bit mask of allowed models.
+    models: npt.NDArray[np.int64]
+
+
+def no_typical_pods() -> TypicalPods:
+    """An empty workload: nothing is fragmented against it."""
+    ints = np.zeros(0, np.int32)
+    return TypicalPods(np.zeros(0, np.float64), ints, ints, ints, np.zeros(0, np.int64))
+
+
+class Choice(NamedTuple):
+    """How a slot is chosen among the best, and devices on it."""
+
+    #: ``Pick``.
+    pick: int
+    #: ``DevicePick``.
+    device_pick: int
+    #: int32[slot]: rank of each slot for ``Pick.RANK``.
+    rank: npt.NDArray[np.int32]
+    #: int32[block]: zone of each block.
+    block_zone: npt.NDArray[np.int32]
+    #: uint8[block]: 1 for blocks of the own partition, tried first.
+    own_block: npt.NDArray[np.uint8]
+    #: int64[zone]: stride of each zone (large number / live nodes).
+    stride: npt.NDArray[np.int64]
+    #: int64[zone + 1]: pass of each zone, and the pass of the last pick at the end.
+    passes: npt.NDArray[np.int64]
+    #: int64[zone]: slot after the last pick in each zone.
+    cursor: npt.NDArray[np.int64]
+
+
+class ScoreCache(NamedTuple):
+    """Score rows of classes (the class cache)."""
+
+    #: int16[entry, slot]: 0 = infeasible, else 1 + score.
+    row: npt.NDArray[np.int16]
+    #: int16[entry, block]: maxima of the row's blocks.
+    peak: npt.NDArray[np.int16]
+    #: int64[entry]: log position the row reflects; -1 = rebuild.
+    position: npt.NDArray[np.int64]
+    #: int32[class]: entry of a class; -1 for none.
+    entry: npt.NDArray[np.int32]
+
+
+class Batch(NamedTuple):
+    """What is to be placed, and where the answers go."""
+
+    #: int32[pod]: class ids.
+    class_id: npt.NDArray[np.int32]
+    #: int32[pod]: only this slot may be used; -1 for any.
+    pin: npt.NDArray[np.int32]
+    #: int32[unit + 1]: first pod of each unit.
+    start: npt.NDArray[np.int32]
+    #: int32[unit]: pods that must be placed or none is.
+    at_least: npt.NDArray[np.int32]
+    #: uint8[unit]: 1 ends the batch when the unit fails.
+    blocking: npt.NDArray[np.uint8]
+    #: uint64[pod]: one random draw each.
+    draw: npt.NDArray[np.uint64]
+    #: int32[pod]: answer: the slot, -1 for none, -2 for not tried.
+    slot: npt.NDArray[np.int32]
+    #: int32[pod]: answer: bit mask of the devices.
+    devices: npt.NDArray[np.int32]
