@@ -1,0 +1,84 @@
+"""Reading what a user points at: bounded, and refused in words before anything parses it.
+
+A trace or a manifest comes from anywhere: it may be missing, a folder, empty, binary, in another
+encoding, or a few kilobytes that unpack to a terabyte. All of that is settled here, once, so that
+the readers above see plain text of a bounded size.
+"""
+
+import gzip
+import io
+import sys
+import zlib
+from pathlib import Path
+from typing import Final
+
+from stretto.base.errors import InputError
+
+MAX_TEXT_BYTES: Final = 256 << 20
+"""The biggest known trace has 5 MB unpacked; fifty times that still fits a laptop's memory."""
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+
+
+def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
+    """The text of a file, unpacked when it is gzip, without a byte-order mark.
+
+    Raises:
+        InputError: the file cannot be read, is empty, binary, not UTF-8 or longer than ``limit``.
+    """
+    where = str(path)
+    return decode_text(_unpacked(_read(path, limit), where, limit), where)
+
+
+def read_stdin(limit: int = MAX_TEXT_BYTES) -> str:
+    """The text of standard input, under the same rules."""
+    where = "standard input"
+    data = sys.stdin.buffer.read(limit + 1)
+    return decode_text(_unpacked(_bounded(data, where, limit), where, limit), where)
+
+
+def decode_text(data: bytes, where: str) -> str:
+    """Bytes as text; refuses the empty, the binary and the wrongly encoded."""
+    if not data.strip():
+        raise InputError(where, None, "text in the file", "check the path or fetch it again")
+    if b"\0" in data:
+        raise InputError(where, data[:12], "text, not a binary file", "unpack or convert it first")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found = data[error.start : error.end]
+        raise InputError(
+            f"{where}, line {line}", found, "UTF-8 text", "convert the file to UTF-8"
+        ) from error
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """The bytes of a file, if it can be read and is not too long."""
+    try:
+        with path.open("rb") as file:
+            return _bounded(file.read(limit + 1), str(path), limit)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(
+            str(path), None, f"a readable file ({reason})", "check the path and its permissions"
+        ) from error
+
+
+def _bounded(data: bytes, where: str, limit: int) -> bytes:
+    """The data, if it is not longer than the limit."""
+    if len(data) > limit:
+        raise InputError(where, f"{limit:,} bytes and more", f"at most {limit:,}", "split the file")
+    return data
+
+
+def _unpacked(data: bytes, where: str, limit: int) -> bytes:
+    """The data, unpacked when it is gzip."""
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            return _bounded(file.read(limit + 1), where, limit)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            where, data[:12], f"a whole gzip file ({error})", "fetch it again"
+        ) from error
