@@ -3,17 +3,31 @@
 A unit is a PodGroup, the pods of one owner, or one pod. The dispatcher forms and orders units,
 a shard places their pods, the binder commits them; all three meet here and only here. A
 ``Dispatch`` is what a shard gets, a ``Setback`` what comes back when pods could not be placed.
+
+A million single pods may wait, so a unit is a compact struct without garbage-collector header,
+empty fields share one object, and the rows of a single pod are one tuple that travels.
 """
 
-from enum import Enum, IntFlag
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from enum import Enum, IntEnum, IntFlag
+from math import inf
 from typing import Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from stretto.state.lifecycle import UNIT_LIFE, UnitEvent, UnitState
 
 DEFAULT_QUEUE: Final = "default"
 """Queue of units that name none."""
+NO_ROWS: Final[frozenset[int]] = frozenset()
+"""Rows of a unit that has none, shared by all that have none."""
+
+_MOVES: Final = tuple(
+    tuple(UNIT_LIFE.transitions.get((state, event)) for event in UnitEvent) for state in UnitState
+)
 
 
 class UnitKind(Enum):
@@ -53,56 +67,70 @@ class Cure(IntFlag):
     ANY = 2047
 
 
-class Unit:
-    """One unit and the rows of its pods. Mutable, owned by the dispatcher."""
+class Outcome(IntEnum):
+    """What a shard's answers so far mean for a unit once the last one is in; later ones win."""
 
-    __slots__ = (
-        "attempts",
-        "bound",
-        "created",
-        "deadline",
-        "key",
-        "kind",
-        "min_member",
-        "not_before",
-        "pending",
-        "priority",
-        "queue",
-        "sequence",
-        "shard",
-        "state",
-    )
+    #: No answer yet, or every pod was placed.
+    NONE = 0
+    #: Given back untried: queue again.
+    GIVEN_BACK = 1
+    #: No place for some of its pods: sleep.
+    NO_PLACE = 2
+    #: A claim was refused: try again at once.
+    RETRY = 3
+    #: The store refused, or too many retries: wait first.
+    BACK_OFF = 4
 
-    def __init__(self, key: str, kind: UnitKind, min_member: int, queue: str, sequence: int) -> None:
-        """Start forming, with no pod."""
-        #: ``Kind/namespace/name`` as Gödel writes it, or the pod's uid for a single pod.
-        self.key: str = key
-        #: What made it.
-        self.kind: UnitKind = kind
-        #: Pods that must fit together; 1 admits them one by one.
-        self.min_member: int = min_member
-        #: Queue it waits in.
-        self.queue: str = queue
-        #: Order of arrival: never given twice.
-        self.sequence: int = sequence
-        #: Rows that want a node and have none.
-        self.pending: list[int] = []
-        #: Rows claimed or bound.
-        self.bound: set[int] = set()
-        #: Highest priority of its pods.
-        self.priority: int = 0
-        #: Clock time of creation, in seconds.
-        self.created: float = 0.0
-        #: Clock time after which a gang that is not scheduled has failed; infinity for none.
-        self.deadline: float = float("inf")
-        #: Clock time before which it is not tried again.
-        self.not_before: float = 0.0
-        #: Attempts that failed since the last success.
-        self.attempts: int = 0
-        #: Shard that has it or had it last; -1 for none.
-        self.shard: int = -1
-        #: Where it is.
-        self.state: UnitState = UnitState.FORMING
+
+class Unit(msgspec.Struct, gc=False, eq=False):
+    """One unit and the rows of its pods. Mutable, changed by the dispatcher alone."""
+
+    #: ``Kind/namespace/name`` as Gödel writes it, or the pod's uid for a single pod.
+    key: str
+    #: What made it.
+    kind: UnitKind
+    #: Pods that must fit together; 1 admits them one by one.
+    min_member: int
+    #: Queue it waits in.
+    queue: str
+    #: Order of arrival: never given twice.
+    sequence: int
+    #: Rows that want a node and have none, those at a shard among them.
+    pending: Sequence[int] = ()
+    #: Rows claimed or bound.
+    bound: AbstractSet[int] = NO_ROWS
+    #: Highest priority of its pods.
+    priority: int = 0
+    #: Clock time of creation, in seconds.
+    created: float = 0.0
+    #: Clock time after which a gang that is not scheduled has failed; infinity for none.
+    deadline: float = inf
+    #: Clock time before which it is not tried again.
+    not_before: float = 0.0
+    #: Attempts that failed since the last success.
+    attempts: int = 0
+    #: Shard that has it or had it last; -1 for none.
+    shard: int = -1
+    #: Where it is.
+    state: UnitState = UnitState.FORMING
+    #: Place in its queue's order: the smaller goes first; made by the queue's policy.
+    rank: int = 0
+    #: Rows at the shard that have not been answered yet.
+    away: Sequence[int] = ()
+    #: What the answers so far mean.
+    outcome: Outcome = Outcome.NONE
+    #: Class to blame for the last "no"; -1 for none.
+    blame: int = -1
+    #: ``Cure`` bits of that "no".
+    cures: int = 0
+    #: Ward of the waiting room in which it sleeps; -1 for none.
+    ward: int = -1
+    #: Count of cluster events when it was dispatched, to see what it has missed.
+    tick: int = 0
+    #: The whole of it has been on nodes once: members that come later are admitted one by one.
+    scheduled: bool = False
+    #: All pods that exist must fit together: ``min_member`` follows the number of pods.
+    whole: bool = False
 
     @property
     def is_gang(self) -> bool:
@@ -112,15 +140,26 @@ class Unit:
     @property
     def still_needed(self) -> int:
         """How many more pods must be placed together for the unit to stand."""
-        return max(0, self.min_member - len(self.bound))
+        return 0 if self.scheduled else max(0, self.min_member - len(self.bound))
+
+    @property
+    def size(self) -> int:
+        """How many pods it has that are wanted or placed."""
+        return len(self.pending) + len(self.bound)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has the pods without which it must not start."""
+        return self.scheduled or self.size >= self.min_member
 
     def step(self, event: UnitEvent) -> None:
         """Move by the table of units."""
-        self.state = UNIT_LIFE.next(self.state, event)
+        after = _MOVES[self.state][event]
+        self.state = after if after is not None else UNIT_LIFE.next(self.state, event)
 
 
 class Dispatch(msgspec.Struct, frozen=True, gc=False):
-    """Work for a shard: these pods of this unit."""
+    """Work for a shard: these pods of this unit. Every row is answered by claim or setback."""
 
     #: The unit.
     unit: Unit
@@ -128,6 +167,18 @@ class Dispatch(msgspec.Struct, frozen=True, gc=False):
     rows: tuple[int, ...]
     #: How many of them must be placed or none is.
     at_least: int
+    #: Nothing of the same queue that comes later may be placed once this one failed.
+    blocking: bool = False
+
+
+class Why(Enum):
+    """Why a shard sends pods back."""
+
+    #: They fit nowhere now: the unit sleeps.
+    NO_PLACE = "no place"
+    #: They were not tried (an earlier unit of a blocking queue failed, or the shard is full or
+    #: stops): queue again at once, no attempt counted.
+    GIVEN_BACK = "given back"
 
 
 class Setback(msgspec.Struct, frozen=True, gc=False):
@@ -141,3 +192,53 @@ class Setback(msgspec.Struct, frozen=True, gc=False):
     class_id: int
     #: Events that may cure it; ``NONE`` sends it to back-off instead of sleep.
     cures: Cure
+    #: Whether they were tried at all.
+    why: Why = Why.NO_PLACE
+
+
+class Units:
+    """Every unit that has a pod, found by row and by what made it."""
+
+    def __init__(self) -> None:
+        """Start with no unit."""
+        #: Units by row; ``None`` where no pod of ours is known.
+        self.by_row: list[Unit | None] = []
+        #: Units of several pods by identity: ``PodGroupUnit/ns/name``, or the owner's uid.
+        self.by_identity: dict[str, Unit] = {}
+        #: int64[row]: serial of the pod that the row stood for when it came.
+        self.serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: The next order of arrival.
+        self.next_sequence: int = 1
+
+    def of_row(self, row: int) -> Unit | None:
+        """The unit of a row, or ``None``."""
+        return self.by_row[row] if row < len(self.by_row) else None
+
+    def find(self, key: str) -> Unit | None:
+        """The unit with a key, or ``None``; single pods are found by their row instead."""
+        found = self.by_identity.get(key)
+        if found is not None:
+            return found
+        return next((unit for unit in self.by_identity.values() if unit.key == key), None)
+
+    def sequence(self) -> int:
+        """A new order of arrival."""
+        self.next_sequence += 1
+        return self.next_sequence - 1
+
+    def grow(self, length: int) -> None:
+        """Have room for so many rows."""
+        missing = length - len(self.by_row)
+        if missing > 0:
+            self.by_row.extend([None] * missing)
+        if length > len(self.serial):
+            more = max(length, 2 * len(self.serial)) - len(self.serial)
+            self.serial = np.concatenate([self.serial, np.zeros(more, np.int64)])
+
+    def __iter__(self) -> Iterator[Unit]:
+        """Every unit once, in the order of their first rows; units without pods are left out."""
+        seen: set[Unit] = set()
+        for unit in self.by_row:
+            if unit is not None and unit not in seen:
+                seen.add(unit)
+                yield unit
