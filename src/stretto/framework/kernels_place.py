@@ -9,7 +9,13 @@ own vectorised functions; a property test compares the two and the plain scan.
 import numpy as np
 from numba import njit
 
-from stretto.framework.kernels_point import fgd_score, fullest_device, pair_score, slot_value
+from stretto.framework.kernels_point import (
+    count_devices,
+    fgd_score,
+    fullest_device,
+    pair_score,
+    slot_value,
+)
 from stretto.framework.program import DevicePick, Pick
 from stretto.state.devices import MAX_DEVICES, WHOLE
 from stretto.state.slots import BLOCK
@@ -53,6 +59,31 @@ def _and_fits(row, column, amount):
 
 
 @njit(**_FLAGS)
+def _and_ports(row, ports, mask):
+    """Clear the slots where a host port is taken."""
+    for w in range(mask.shape[0]):
+        if mask[w] == 0:
+            continue
+        for s in range(row.shape[0]):
+            row[s] = row[s] * np.int16(ports[s, w] & mask[w] == 0)
+
+
+@njit(**_FLAGS)
+def _and_devices(row, classes, c, device_free, device_kind, device_model):
+    """Clear the slots that lack the devices asked for."""
+    for q in range(classes.models.shape[1]):
+        need = classes.device[c, 4 * q]
+        if need == 0:
+            continue
+        for s in range(row.shape[0]):
+            if row[s] > 0 and (
+                device_kind[s, 0] == 0
+                or count_devices(classes, c, q, s, device_free, device_kind, device_model) < need
+            ):
+                row[s] = 0
+
+
+@njit(**_FLAGS)
 def _add_static(row, score):
     """Add a static score row where the class may go."""
     for s in range(row.shape[0]):
@@ -76,9 +107,7 @@ def rebuild(classes, static, pair, scores, typical, thresholds, c, state, row, p
     free, percent = state[0], state[1]
     plain = (
         scores.code.shape[0] == 0
-        and classes.port_row[c] == 0
         and classes.extra_row[c] < 0
-        and classes.device[c, 0] == 0
         and classes.requests[c] > 0
         and pair.first_weight + pair.second_weight > 0
     )
@@ -105,6 +134,10 @@ def rebuild(classes, static, pair, scores, typical, thresholds, c, state, row, p
         _and_fits(row, free[classes.column[c, i]], classes.amount[c, i])
     if classes.score_row[c] > 0:
         _add_static(row, static.score[classes.score_row[c]])
+    if classes.port_row[c] > 0:
+        _and_ports(row, state[2], static.port_conflict[classes.port_row[c]])
+    if classes.device[c, 0] + classes.device[c, 4] > 0:
+        _and_devices(row, classes, c, state[3], state[4], state[5])
     find_peaks(row, peak)
 
 
@@ -285,6 +318,12 @@ def apply(classes, static, c, s, state, mask, sign):
 
 
 @njit(**_FLAGS)
+def row_length(cache):
+    """Slots in a row: where rows cost as much per slot as replaying, this is the break-even."""
+    return cache.row.shape[1]
+
+
+@njit(**_FLAGS)
 def refresh(classes, static, pair, scores, typical, thresholds, c, state, cache, log, log_state, limit):
     """Bring a class's row up to the end of the log; returns its cache entry."""
     k = cache.entry[c]
@@ -292,7 +331,8 @@ def refresh(classes, static, pair, scores, typical, thresholds, c, state, cache,
     position = cache.position[k]
     if position == head:
         return k
-    if position < log_state[0] or head - position > limit:
+    most = limit if scores.code.shape[0] == 0 else row_length(cache)
+    if position < log_state[0] or head - position > most:
         rebuild(classes, static, pair, scores, typical, thresholds, c, state, cache.row[k], cache.peak[k])
     else:
         entries = log[position - log_state[0] : log_state[1]]

@@ -10,17 +10,19 @@ Ids are small integers that columns hold; one whose last pod has gone may be giv
 class's serial tells the users apart.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from stretto.api.core import PodSpec
 from stretto.api.effective import host_ports, pod_requests
-from stretto.api.heads import MetaHead, PodHead
-from stretto.state.devices import WHOLE, DeviceRequest
+from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head
+from stretto.api.pods import Pod, PodSpec
+from stretto.base.errors import InputError
+from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.ports import HostPort
-from stretto.state.resources import Resources
+from stretto.state.resources import PODS, Resources
 
 GPU: Final = "nvidia.com/gpu"
 """Resource whose pieces are managed as devices by default."""
@@ -36,8 +38,10 @@ CLASS_LIMIT: Final = 50_000
 BYTES_LIMIT: Final = 100_000
 """Entries of the cache from raw bytes to classes; it is emptied when full."""
 
-_OWN_ANNOTATIONS: Final = b"stretto.dev/"
+_OWN_ANNOTATIONS: Final = b"stretto.dev/gpu-m"
 _SEPARATOR: Final = b"\x00"
+_ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str])
+_POD: Final = msgspec.json.Decoder(Pod)
 
 
 class PodClass(msgspec.Struct, frozen=True, eq=False):
@@ -79,6 +83,9 @@ class Classes:
         self._free_ids: list[int] = []
         self._next_serial = 1
         self._by_body: dict[bytes, int] = {}
+        self._asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
+        #: uint8[class]: 1 where a claim needs more than amounts (host ports or devices).
+        self.special: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
 
     def __len__(self) -> int:
         """Ids ever given; some may be free now."""
@@ -133,15 +140,19 @@ class Classes:
             self._by_bytes[raw] = found
         return found
 
-    def intern_shared(self, head: PodHead | None, body: bytes, decode: "Decoder") -> int:
-        """The class of a pod whose body many pods share: the hash of ``body`` is kept by Python."""
+    def intern_shared(self, head: PodHead | None, body: bytes) -> int:
+        """The class of a pod whose body many pods share: Python keeps the hash of ``body``."""
         found = self._by_body.get(body)
         if found is None:
-            found = self.intern(head if head is not None else decode(body), body)
+            found = self.intern(head if head is not None else decode_pod_head(body), body)
             if len(self._by_body) >= BYTES_LIMIT:
                 self._by_body.clear()
             self._by_body[body] = found
         return found
+
+    def asks(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """int64[k, resource]: exact amounts of each class, the pod's own place included."""
+        return self._asks[class_ids]
 
     def use(self, class_id: int, count: int = 1) -> None:
         """Count pods of a class that came."""
@@ -182,24 +193,37 @@ class Classes:
             self._forms[class_id] = form
         self._by_form[form] = class_id
         self._unused[class_id] = None
+        self._note_amounts(made)
         return class_id
 
+    def _note_amounts(self, pod: PodClass) -> None:
+        rows, width = self._asks.shape
+        if pod.id >= rows or len(self._resources) > width:
+            more = np.zeros((max(rows, pod.id + 1) * 2, max(width, len(self._resources))), np.int64)
+            more[:rows, :width] = self._asks
+            self._asks = more
+            self.special = np.concatenate([self.special, np.zeros(len(more) - rows, np.uint8)])
+        self._asks[pod.id] = 0
+        for column, amount in pod.requests:
+            self._asks[pod.id, column] = amount
+        self._asks[pod.id, PODS] = 1
+        self.special[pod.id] = bool(pod.ports or pod.devices)
+
     def _build(self, head: PodHead, body: bytes) -> PodClass:
-        spec = decode_scheduling_spec(body)
-        amounts = pod_requests(spec)
+        spec = decode_spec(body)
+        amounts, ports = pod_requests(spec), host_ports(spec)
         devices = tuple(
             _device_request(kind, amounts.pop(kind), head.metadata)
             for kind in sorted(self.device_kinds & amounts.keys())
         )
-        requests = tuple(
-            sorted((self._resources.column(name), amount) for name, amount in amounts.items() if amount)
-        )
+        column = self._resources.column
+        requests = tuple(sorted((column(name), n) for name, n in amounts.items() if n))
         return PodClass(
             id=-1,
             serial=0,
-            spec=spec,
+            spec=_placing_part(spec),
             requests=requests,
-            ports=tuple(sorted(host_ports(spec))),
+            ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
             labels=(),
         )
@@ -212,3 +236,47 @@ class Classes:
         self._by_bytes.clear()
         self._by_body.clear()
         self._free_ids.append(class_id)
+
+
+def decode_spec(body: bytes) -> PodSpec:
+    """The scheduling-relevant spec of a pod's JSON.
+
+    Raises:
+        InputError: a field cannot be read; says which.
+    """
+    try:
+        spec = _POD.decode(body).spec
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError("pod", None, f"a well-formed spec: {error}") from error
+    return spec
+
+
+def _placing_part(spec: PodSpec) -> PodSpec:
+    """The spec without what is the pod's own, and without what is counted already."""
+    return msgspec.structs.replace(
+        spec, node_name="", volumes=(), scheduling_gates=(), containers=(), init_containers=()
+    )
+
+
+def _device_notes(meta: MetaHead) -> bytes:
+    """The annotations that change what a pod asks of devices, as they came; mostly nothing."""
+    if meta.annotations is NO_BYTES:
+        return b""
+    raw = bytes(meta.annotations)
+    return raw if _OWN_ANNOTATIONS in raw else b""
+
+
+def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:
+    """What a pod asks of one device kind; shares and models come from its annotations."""
+    notes = _ANNOTATIONS.decode(meta.annotations) if meta.annotations is not NO_BYTES else {}
+    pod = f"pod {meta.namespace}/{meta.name}"
+    if not 0 <= count <= MAX_DEVICES:
+        raise InputError(f"{pod}, requests {kind}", count, f"0 to {MAX_DEVICES} devices of a node")
+    text = notes.get(GPU_MILLI, str(WHOLE))
+    where = f"{pod}, annotation {GPU_MILLI}"
+    if not text.isdigit() or not 1 <= int(text) <= WHOLE:
+        raise InputError(where, text, f"an integer from 1 to {WHOLE}")
+    if int(text) < WHOLE and count != 1:
+        raise InputError(where, text, f"{WHOLE}, or one device only (the pod asks {count})")
+    models = tuple(sorted(filter(None, notes.get(GPU_MODELS, "").split("|"))))
+    return DeviceRequest(kind, count, int(text), models)

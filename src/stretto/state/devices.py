@@ -96,30 +96,52 @@ class Devices:
         self.model[slot, empty] = model_number
         self.free[slot, empty] = WHOLE
 
+    def inventory(self, slot: int) -> dict[str, tuple[int, str]]:
+        """What is installed on a slot: kind to (count, model of the first)."""
+        found: dict[str, tuple[int, str]] = {}
+        models = self.model_names
+        for kind, number in self._kinds.items():
+            devices = np.flatnonzero(self.kind[slot] == number)
+            if len(devices):
+                found[kind] = (len(devices), models[int(self.model[slot, devices[0]])])
+        return found
+
     def clear(self, slot: int) -> None:
         """Remove all devices of a slot."""
         for column in (self.free, self.kind, self.model, self.census):
             column[slot] = 0
 
-    def take(self, slot: int, mask: int, milli: int, sign: int = 1) -> None:
-        """Take (or give back with ``sign`` -1) ``milli`` of each device in a bit mask."""
+    def take(self, slot: int, mask: int, request: DeviceRequest, sign: int = 1) -> None:
+        """Take (or give back with ``sign`` -1) the devices of a request that a mask names."""
+        kind = self.kind_number(request.kind)
         for device in range(MAX_DEVICES):
-            if mask >> device & 1:
-                self.free[slot, device] -= sign * milli
-        form = 0 if milli < WHOLE else min(mask.bit_count(), FORMS - 1)
+            if mask >> device & 1 and self.kind[slot, device] == kind:
+                self.free[slot, device] -= sign * request.milli
+        form = 0 if request.milli < WHOLE else min(request.count, FORMS - 1)
         self.census[slot, form] += sign
 
-    def count_fitting(self, slot: int, kind: int, milli: int, models: int) -> int:
-        """How many devices of a slot have ``milli`` free, of a kind and of allowed models."""
-        right = (self.kind[slot] == kind) & (self.free[slot] >= milli)
-        allowed = (np.int64(models) >> self.model[slot].astype(np.int64)) & 1
-        return int((right & (allowed == 1)).sum())
+    def guess(self, slot: int, request: DeviceRequest) -> int:
+        """The devices that a pod placed by somebody else most likely has: the fullest that fit."""
+        kind, models = self.kind_number(request.kind), self.model_mask(request.models)
+        right = [
+            d
+            for d in range(MAX_DEVICES)
+            if self.kind[slot, d] == kind and models >> int(self.model[slot, d]) & 1
+        ]
+        by_fullness = sorted(
+            right, key=lambda d: (self.free[slot, d] < request.milli, self.free[slot, d], d)
+        )
+        return sum(1 << d for d in by_fullness[: request.count])
 
-    def covers(self, slot: int, mask: int, kind: int, milli: int) -> bool:
-        """Whether every device in a mask is of the kind and has ``milli`` free."""
-        chosen = [d for d in range(MAX_DEVICES) if mask >> d & 1]
-        return all(
-            self.kind[slot, d] == kind and self.free[slot, d] >= milli for d in chosen
+    def covers(self, slot: int, mask: int, request: DeviceRequest) -> bool:
+        """Whether a mask names as many free devices of the right kind and model as asked."""
+        kind, models = self.kind_number(request.kind), self.model_mask(request.models)
+        chosen = [
+            d for d in range(MAX_DEVICES) if mask >> d & 1 and self.kind[slot, d] == kind
+        ]
+        return len(chosen) == request.count and all(
+            self.free[slot, d] >= request.milli and models >> int(self.model[slot, d]) & 1
+            for d in chosen
         )
 
 

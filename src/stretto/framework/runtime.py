@@ -1,0 +1,324 @@
+"""The runtime of a profile: one shard's engine for placing pods.
+
+It owns what a shard may not share: its snapshot of the ledger, the class cache, and the cursors of
+its tie rule. ``sync`` brings the snapshot up to date, ``place`` decides a batch on it. What the
+shards of a profile share (class constants, static rows) is compiled once in ``Engine``.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.rng import Rng
+from stretto.framework.class_table import ClassCompiler
+from stretto.framework.contract import View
+from stretto.framework.profile import Profile
+from stretto.framework.program import Batch, Choice, Pick, ScoreCache, TypicalPods, no_typical_pods
+from stretto.framework.scores import compile_scores, fgd_thresholds
+from stretto.framework.tiers import kernel
+from stretto.state.cluster import Cluster
+from stretto.state.columns import Columns
+from stretto.state.eligibility import Eligibility
+from stretto.state.slots import BLOCK
+
+CACHE_BYTES: Final = 160 << 20
+"""Memory for score rows; beyond it the least recently used class loses its row."""
+STRIDE: Final = 1 << 32
+"""Stride of a zone that holds one node."""
+REPLAY_SHARE: Final = 32
+"""A plain row is rebuilt when more than one entry per so many slots waits in the log."""
+NOT_TRIED: Final = -2
+"""Answer for pods that a batch did not get to."""
+
+
+class Placement(NamedTuple):
+    """What came of a batch."""
+
+    #: int32[pod]: slots; -1 = does not fit, -2 = not tried.
+    slots: npt.NDArray[np.int32]
+    #: int32[pod]: bit masks of devices.
+    devices: npt.NDArray[np.int32]
+    #: Units tried; fewer than asked when a blocking unit failed.
+    tried: int
+
+
+class Request(NamedTuple):
+    """A batch to place: units one after another."""
+
+    #: Class ids of the pods.
+    class_ids: Sequence[int] | npt.NDArray[np.int32]
+    #: First pod of each unit, and the number of pods at the end.
+    starts: Sequence[int]
+    #: Pods of each unit that must be placed or none is.
+    at_least: Sequence[int]
+    #: Units that end the batch when they fail; empty for none.
+    blocking: Sequence[bool] = ()
+    #: Slot to which each pod is pinned, -1 for any; empty when no pod is.
+    pins: Sequence[int] = ()
+
+
+class Engine:
+    """What the shards of one profile share: the rules compiled over one cluster."""
+
+    def __init__(self, profile: Profile, cluster: Cluster) -> None:
+        """Compile a profile over a cluster."""
+        #: The profile.
+        self.profile = profile
+        #: The cluster.
+        self.cluster = cluster
+        #: Static rows by signature.
+        self.eligibility = Eligibility(
+            profile.static_filters,
+            profile.static_scores,
+            cluster.nodes,
+            lambda: View(Columns(cluster.ledger), cluster.nodes),
+        )
+        #: Class constants.
+        self.compiler = ClassCompiler(cluster, self.eligibility)
+        #: Compiled slot-local scores.
+        self.pair, self.scores = compile_scores(profile.slot_scores, cluster.ledger.resources)
+        #: The workload that fragmentation is measured against.
+        self.typical: TypicalPods = no_typical_pods()
+        cluster.static_listeners.append(self.eligibility.refresh)
+
+
+class Runtime:
+    """Places pods by one profile on one snapshot."""
+
+    def __init__(self, engine: Engine, rng: Rng, tier: str = "auto") -> None:
+        """A runtime of its own snapshot; ``tier`` is ``auto``, ``numba`` or ``numpy``."""
+        #: What it shares with other shards.
+        self.engine = engine
+        #: The snapshot.
+        self.columns = Columns(engine.cluster.ledger)
+        #: int32[slot]: ranks for the tie rules that go by a column.
+        self.rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        #: uint8[block]: blocks of the own partition; all of them when there is none.
+        self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._kernel = kernel(tier)
+        self._random = rng.numpy()
+        self._thresholds = fgd_thresholds()
+        self._entries = _Entries()
+        self._zones = _Zones()
+
+    @property
+    def view(self) -> View:
+        """What rules may look at."""
+        return View(self.columns, self.engine.cluster.nodes)
+
+    def sync(self) -> None:
+        """Bring the snapshot up to date with the ledger."""
+        if self.columns.sync():
+            self._entries.reset(self.columns.size)
+        slots = self.engine.cluster.ledger.slots
+        self._zones.follow(slots.zone_live, slots.version)
+        if len(self.own_block) != slots.blocks:
+            more = np.ones(slots.blocks - len(self.own_block), np.uint8)
+            self.own_block = np.concatenate([self.own_block, more])
+
+    def place(self, request: Request) -> Placement:
+        """Place a batch on the snapshot, in order; the snapshot shows the result at once.
+
+        Slots refused later are put right by the next ``sync``, once the ledger has touched them.
+        """
+        ids = np.asarray(request.class_ids, np.int32)
+        count, units = len(ids), len(request.at_least)
+        answer = np.full(count, NOT_TRIED, np.int32)
+        devices = np.zeros(count, np.int32)
+        if count == 0 or self.columns.size == 0:
+            answer[:] = -1
+            return Placement(answer, devices, units)
+        wanted = np.unique(ids)
+        self._make_ready(wanted)
+        self.columns.room_in_log(2 * count + 1)
+        pins = np.asarray(request.pins, np.int32) if len(request.pins) else np.full(count, -1, np.int32)
+        blocking = np.asarray(request.blocking, np.uint8) if len(request.blocking) else np.zeros(units, np.uint8)
+        batch = Batch(
+            class_id=ids,
+            pin=pins,
+            start=np.asarray(request.starts, np.int32),
+            at_least=np.asarray(request.at_least, np.int32),
+            blocking=blocking,
+            draw=self._draws(count),
+            slot=answer,
+            devices=devices,
+        )
+        tried = self._run(batch)
+        return Placement(answer, devices, int(tried))
+
+    def room(self, class_id: int) -> int:
+        """How many pods of a class fit at most now; 0 means none (an upper bound otherwise).
+
+        Counts each feasible slot by its scarcest resource, ports and devices as one pod each.
+        """
+        row = self.row(class_id)
+        feasible = np.flatnonzero(row)
+        if not len(feasible):
+            return 0
+        table = self.engine.compiler.table
+        n = int(table.requests[class_id])
+        bound = np.full(len(feasible), np.iinfo(np.int32).max, np.int64)
+        for i in range(n):
+            amount = int(table.amount[class_id, i])
+            if amount > 0:
+                free = self.columns.free[table.column[class_id, i], feasible]
+                bound = np.minimum(bound, free // amount)
+        return int(bound.clip(1).sum())
+
+    def row(self, class_id: int) -> npt.NDArray[np.int16]:
+        """int16[slot]: 0 where the class may not go now, else 1 + its score (a view, read only)."""
+        if self.columns.size == 0:
+            return np.zeros(0, np.int16)
+        self._make_ready(np.array([class_id], np.int32))
+        self._kernel.refresh(*self._program(), class_id, self._state(), self._cache(), *self._log())
+        return self._entries.row[self._entries.entry[class_id]]
+
+    def _run(self, batch: Batch) -> int:
+        choice = Choice(
+            pick=int(self.engine.profile.tie_rule),
+            device_pick=int(self.engine.profile.device_pick),
+            rank=self._rank(),
+            block_zone=self.engine.cluster.ledger.slots.block_zone,
+            own_block=self.own_block,
+            stride=self._zones.stride,
+            passes=self._zones.passes,
+            cursor=self._zones.cursor,
+        )
+        log, log_state, limit = self._log()
+        return self._kernel.place(
+            self._program(), self._state(), self._cache(), log, log_state, choice, batch, limit
+        )
+
+    def _make_ready(self, wanted: npt.NDArray[np.int32]) -> None:
+        """Compile the classes and give each a row in the cache."""
+        compiler = self.engine.compiler
+        compiler.ensure(wanted.tolist())
+        self._entries.hold(wanted, compiler.serials(wanted), self.columns.size)
+
+    def _program(self) -> tuple[object, ...]:
+        engine = self.engine
+        return (
+            engine.compiler.table,
+            engine.compiler.static,
+            engine.pair,
+            engine.scores,
+            engine.typical,
+            self._thresholds,
+        )
+
+    def _state(self) -> tuple[npt.NDArray[np.generic], ...]:
+        c = self.columns
+        return c.free, c.percent, c.ports, c.device_free, c.device_kind, c.device_model, c.census
+
+    def _cache(self) -> ScoreCache:
+        e = self._entries
+        return ScoreCache(e.row, e.peak, e.position, e.entry)
+
+    def _log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], int]:
+        limit = max(64, self.columns.size // REPLAY_SHARE)
+        return self.columns.log, self.columns.log_state, limit
+
+    def _rank(self) -> npt.NDArray[np.int32]:
+        if self.engine.profile.tie_rule is not Pick.RANK:
+            return self.rank
+        return self.rank if len(self.rank) == self.columns.size else self.engine.cluster.nodes.name_rank
+
+    def _draws(self, count: int) -> npt.NDArray[np.uint64]:
+        """Random draws, only where the profile makes use of them (a stream is part of a seed)."""
+        if not self.engine.profile.draws:
+            return np.zeros(count, np.uint64)
+        return self._random.integers(0, 1 << 63, count, dtype=np.uint64)
+
+
+class _Zones:
+    """Turns of the zones for the rotating tie rule."""
+
+    def __init__(self) -> None:
+        #: int64[zone]: large number / live nodes.
+        self.stride: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: int64[zone + 1]: passes, and the pass of the last pick.
+        self.passes: npt.NDArray[np.int64] = np.zeros(1, np.int64)
+        #: int64[zone]: slot after the last pick.
+        self.cursor: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._version = -1
+
+    def follow(self, live: list[int], version: int) -> None:
+        """Adapt to zones and node counts."""
+        if version == self._version:
+            return
+        self._version = version
+        more = len(live) - len(self.stride)
+        last = self.passes[-1:]
+        self.passes = np.concatenate([self.passes[:-1], np.zeros(more, np.int64), last])
+        self.cursor = np.concatenate([self.cursor, np.zeros(more, np.int64)])
+        self.stride = STRIDE // np.maximum(np.array(live, np.int64), 1)
+
+
+class _Entries:
+    """The rows of the class cache, bounded by memory, least recently used first out."""
+
+    def __init__(self) -> None:
+        self.row: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
+        self.peak: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
+        self.position: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self.entry: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._holder: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._used: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._turn = 0
+
+    def reset(self, size: int) -> None:
+        """Forget every row: the slots are others now."""
+        self.row = np.zeros((0, size), np.int16)
+        self.peak = np.zeros((0, size // BLOCK), np.int16)
+        self.position = np.zeros(0, np.int64)
+        self.entry[:] = -1
+        self._holder = np.zeros(0, np.int64)
+        self._used = np.zeros(0, np.int64)
+
+    def hold(self, wanted: npt.NDArray[np.int32], serials: npt.NDArray[np.int64], size: int) -> None:
+        """Give each of these classes an entry; rows of classes made anew are stale."""
+        self._turn += 1
+        top = int(wanted.max()) + 1
+        if top > len(self.entry):
+            more = max(top, 2 * len(self.entry)) - len(self.entry)
+            self.entry = np.concatenate([self.entry, np.full(more, -1, np.int32)])
+            self._serial = np.concatenate([self._serial, np.zeros(more, np.int64)])
+        held = wanted[self.entry[wanted] >= 0]
+        self._used[self.entry[held]] = self._turn
+        changed = self._serial[wanted] != serials
+        self.position[self.entry[wanted[changed & (self.entry[wanted] >= 0)]]] = -1
+        self._serial[wanted] = serials
+        missing = wanted[self.entry[wanted] < 0]
+        if len(missing):
+            self._allot(missing, size)
+
+    def _allot(self, missing: npt.NDArray[np.int32], size: int) -> None:
+        bound = max(64, CACHE_BYTES // max(1, 2 * size), len(missing))
+        length = len(self.position)
+        if length + len(missing) > bound:
+            spare = length + len(missing) - bound
+            idle = np.flatnonzero(self._used < self._turn)
+            oldest = idle[np.argsort(self._used[idle], kind="stable")[:spare]]
+            self.entry[self._holder[oldest]] = -1
+        else:
+            oldest = np.zeros(0, np.int64)
+        fresh = len(missing) - len(oldest)
+        if fresh > 0:
+            self._grow(length + fresh)
+        entries = np.concatenate([oldest, np.arange(length, length + fresh)])
+        self.entry[missing] = entries
+        self._holder[entries] = missing
+        self._used[entries] = self._turn
+        self.position[entries] = -1
+
+    def _grow(self, length: int) -> None:
+        more = length - len(self.position)
+        size, blocks = self.row.shape[1], self.peak.shape[1]
+        self.row = np.concatenate([self.row, np.zeros((more, size), np.int16)])
+        self.peak = np.concatenate([self.peak, np.zeros((more, blocks), np.int16)])
+        self.position = np.concatenate([self.position, np.full(more, -1, np.int64)])
+        self._holder = np.concatenate([self._holder, np.zeros(more, np.int64)])
+        self._used = np.concatenate([self._used, np.zeros(more, np.int64)])

@@ -1,0 +1,216 @@
+"""The cluster as one engine process knows it: nodes, pods, and what is charged where.
+
+Two things write here and nothing else: watch events (``ingest``) and the binder's claims. Both go
+through ``charge`` and ``refund``, which keep the ledger's exact amounts, devices and ports in step
+with the pods' rows. Pods on a node that is not known (yet, or any more) are kept as strays and
+charged when the node comes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.core import Node
+from stretto.api.quantity import amounts
+from stretto.api.scheduling import PodGroup
+from stretto.state.changes import Changes
+from stretto.state.classes import GPU, Classes
+from stretto.state.devices import MAX_DEVICES
+from stretto.state.ledger import Ledger
+from stretto.state.nodes import Nodes, zone_name
+from stretto.state.pods import NO_SLOT, Pods
+from stretto.state.units import Cure
+
+GPU_PRODUCT: Final = "nvidia.com/gpu.product"
+"""Node label that names the model of its GPUs."""
+SCHEDULER_NAME: Final = "stretto"
+"""Name under which pods ask for this scheduler."""
+
+
+class ClusterConfig(msgspec.Struct, frozen=True):
+    """What the model of the cluster must be told."""
+
+    #: Names under which pods ask for this scheduler.
+    scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
+    #: Resources managed device by device, with the node label that names their model.
+    device_kinds: Mapping[str, str] = {GPU: GPU_PRODUCT}
+    #: Priority of pods that state none.
+    default_priority: int = 0
+    #: Blocks of each zone that are filled side by side: the number of shards.
+    fan_out: int = 1
+
+
+class Cluster:
+    """Nodes, pods, classes and the ledger, kept in step."""
+
+    def __init__(self, config: ClusterConfig | None = None) -> None:
+        """An empty cluster."""
+        #: What it was told.
+        self.config = config if config is not None else ClusterConfig()
+        #: Exact amounts by slot.
+        self.ledger = Ledger(self.config.fan_out)
+        #: Static facts by slot.
+        self.nodes = Nodes()
+        #: Pods as rows.
+        self.pods = Pods()
+        #: Classes of pods.
+        self.classes = Classes(self.ledger.resources, tuple(self.config.device_kinds))
+        #: PodGroups by ``namespace/name``.
+        self.groups: dict[str, PodGroup] = {}
+        #: Values of PriorityClasses by name.
+        self.priorities: dict[str, int] = {}
+        #: What the last batches meant, for the dispatcher to absorb.
+        self.changes = Changes()
+        #: Objects that could not be read: key to what is wrong with them.
+        self.abnormal: dict[str, str] = {}
+        #: Called with the slots whose node object changed.
+        self.static_listeners: list[Callable[[npt.NDArray[np.int64]], None]] = []
+        self._strays: dict[str, set[int]] = {}
+
+    # ------------------------------------------------------------ nodes
+
+    def put_node(self, node: Node) -> None:
+        """Add a node, or take over what changed on one."""
+        name = node.metadata.name
+        slot = self.nodes.by_name.get(name)
+        if slot is not None and self.nodes.uids[slot] != node.metadata.uid:
+            self.remove_node(name)
+            slot = None
+        allocatable = amounts(node.status.allocatable, f"node {name}: status.allocatable")
+        devices = self._devices_of(node, allocatable)
+        zone = zone_name(node.metadata.labels)
+        if slot is not None and self.nodes.zones[slot] != zone:  # its pods follow as strays
+            self.remove_node(name)
+            slot = None
+        if slot is None:
+            self._add_node(node, zone, allocatable, devices)
+            return
+        changed = self.nodes.put(slot, node)
+        if self._amounts_differ(slot, allocatable):
+            self.ledger.set_allocatable(slot, allocatable)
+            changed |= Cure.NODE_GREW
+        if self._install_devices(slot, devices):
+            changed |= Cure.NODE_GREW
+        if changed:
+            self.ledger.touch_static([slot])
+            self._tell(slot)
+            self.changes.cures |= changed
+
+    def remove_node(self, name: str) -> None:
+        """Forget a node; its pods become strays until they are seen elsewhere or end."""
+        slot = self.nodes.by_name.get(name)
+        if slot is None:
+            return
+        rows = self.pods.on_slot(slot)
+        self.pods.slot[rows] = NO_SLOT
+        if len(rows):
+            self._strays.setdefault(name, set()).update(rows.tolist())
+        self.nodes.remove(slot)
+        self.ledger.remove_node(slot)
+        self._tell(slot)
+
+    def _add_node(
+        self, node: Node, zone: str, allocatable: dict[str, int], devices: dict[str, tuple[int, str]]
+    ) -> None:
+        slot = self.ledger.add_node(zone, allocatable)
+        self.nodes.grow(self.ledger.slots.size)
+        self.nodes.put(slot, node)
+        self._install_devices(slot, devices)
+        for row in sorted(self._strays.pop(node.metadata.name, ())):
+            self.charge(row, slot, int(self.pods.devices[row]))
+        self.ledger.touch_static([slot])
+        self._tell(slot)
+        self.changes.cures |= Cure.NODE_ADDED
+
+    def _devices_of(self, node: Node, allocatable: dict[str, int]) -> dict[str, tuple[int, str]]:
+        """Take managed device kinds out of the amounts: kind to (count, model)."""
+        found: dict[str, tuple[int, str]] = {}
+        for kind, label in self.config.device_kinds.items():
+            count = allocatable.pop(kind, 0)
+            if count > 0:
+                found[kind] = (min(count, MAX_DEVICES), node.metadata.labels.get(label, ""))
+        return found
+
+    def _install_devices(self, slot: int, devices: dict[str, tuple[int, str]]) -> bool:
+        """Put a node's devices on its slot where they differ; pods keep what they hold."""
+        table = self.ledger.devices
+        if table.inventory(slot) == {kind: found for kind, found in devices.items() if found[0]}:
+            return False
+        rows = self.pods.on_slot(slot)
+        table.clear(slot)
+        for kind, (count, model) in devices.items():
+            table.install(slot, kind, count, model)
+        for row in rows.tolist():
+            for request in self.classes[int(self.pods.class_id[row])].devices:
+                table.take(slot, int(self.pods.devices[row]), request)
+        return True
+
+    def _amounts_differ(self, slot: int, allocatable: Mapping[str, int]) -> bool:
+        resources, row = self.ledger.resources, self.ledger.alloc[slot]
+        have = {resources.names[i]: int(n) for i, n in enumerate(row[: len(resources)]) if n}
+        return have != {name: n for name, n in allocatable.items() if n}
+
+    def _tell(self, slot: int) -> None:
+        slots = np.array([slot], np.int64)
+        for listener in self.static_listeners:
+            listener(slots)
+
+    # ------------------------------------------------------------ pods on nodes
+
+    def charge(self, row: int, slot: int, mask: int = 0) -> None:
+        """Put a pod on a slot and take what its class asks there.
+
+        A pod of devices that comes without a mask (placed by somebody else) gets the likely ones.
+        """
+        pod = self.classes[int(self.pods.class_id[row])]
+        for request in pod.devices:
+            if not mask:
+                mask = self.ledger.devices.guess(slot, request)
+            self.ledger.devices.take(slot, mask, request)
+        if pod.ports:
+            self.ledger.ports.learn(pod.ports)
+            self.ledger.ports.take(slot, pod.ports)
+        self.ledger.charge(slot, pod.requests)
+        self.pods.slot[row] = slot
+        self.pods.generation[row] = self.ledger.slots.generation[slot]
+        self.pods.devices[row] = mask
+
+    def refund(self, row: int) -> None:
+        """Take a pod off its slot and give back what it had there."""
+        slot = int(self.pods.slot[row])
+        if slot == NO_SLOT:
+            for rows in self._strays.values():
+                rows.discard(row)
+            return
+        pod = self.classes[int(self.pods.class_id[row])]
+        for request in pod.devices:
+            self.ledger.devices.take(slot, int(self.pods.devices[row]), request, -1)
+        if pod.ports:
+            self.ledger.ports.release(slot, pod.ports)
+        self.ledger.charge(slot, pod.requests, -1)
+        self.pods.slot[row] = NO_SLOT
+        self.pods.devices[row] = 0
+        self.changes.cures |= Cure.POD_LEFT
+
+    def charge_plain(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]) -> None:
+        """Charge many pods of plain classes (amounts only) at once."""
+        asks = self.classes.asks(self.pods.class_id[rows])
+        self.ledger.widen()
+        np.add.at(self.ledger.used[:, : asks.shape[1]], slots, asks[:, : self.ledger.used.shape[1]])
+        self.pods.slot[rows] = slots
+        self.pods.generation[rows] = self.ledger.slots.generation[slots]
+        self.ledger.touch(slots)
+
+    def place_strays(self, rows: Sequence[int], name: str) -> None:
+        """Remember pods that are on a node which is not known."""
+        self._strays.setdefault(name, set()).update(rows)
+
+    def node_of(self, row: int) -> str:
+        """Name of the node a pod is claimed for or bound to; empty for none."""
+        slot = int(self.pods.slot[row])
+        if slot != NO_SLOT:
+            return self.nodes.names[slot]
+        return next((name for name, rows in self._strays.items() if row in rows), "")

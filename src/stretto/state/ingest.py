@@ -1,0 +1,340 @@
+"""Watch events into columns: what a batch of records means for the cluster.
+
+Events come in order of versions and each is looked at once. A batch of new pods, and the echo of a
+batch of our own binds, take the quick way: lists first, columns once. Everything else (a pod bound
+by somebody else, changed, ended) is rare and goes one by one. An object that cannot be read is
+noted in ``cluster.abnormal`` and fails alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from stretto.api.core import Node, PriorityClass
+from stretto.api.heads import NO_BYTES, PodHead, decode_pod_head
+from stretto.api.scheduling import PodGroup
+from stretto.base.errors import InputError
+from stretto.state.changes import Arrival, Departure, GroupChange
+from stretto.state.classes import GPU_DEVICES
+from stretto.state.cluster import Cluster
+from stretto.state.devices import text_to_mask
+from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
+from stretto.state.pods import NO_SLOT, NewPod
+from stretto.state.units import Cure
+from stretto.stores.store import Event, EventType, Record
+
+_NODE: Final = msgspec.json.Decoder(Node)
+_GROUP: Final = msgspec.json.Decoder(PodGroup)
+_PRIORITY: Final = msgspec.json.Decoder(PriorityClass)
+_NOTES: Final = msgspec.json.Decoder(dict[str, str])
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_NO_GATES: Final = (b"", b"[]", b"null")
+
+
+class Ingest:
+    """Applies events to a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """An applier for one cluster."""
+        self._cluster = cluster
+
+    # ------------------------------------------------------------ other kinds
+
+    def nodes(self, events: Iterable[Event]) -> None:
+        """Apply node events."""
+        cluster = self._cluster
+        for event in events:
+            record = event.record
+            key = f"node {record.name}"
+            if event.type is EventType.DELETED:
+                cluster.abnormal.pop(key, None)
+                cluster.remove_node(record.name)
+                continue
+            try:
+                node = _NODE.decode(record.body)
+                meta = msgspec.structs.replace(
+                    node.metadata,
+                    name=record.name,
+                    uid=record.uid,
+                    resource_version=str(record.version),
+                )
+                cluster.put_node(msgspec.structs.replace(node, metadata=meta))
+                cluster.abnormal.pop(key, None)
+            except (msgspec.DecodeError, InputError, RecursionError) as error:
+                cluster.abnormal[key] = str(error)
+
+    def groups(self, events: Iterable[Event]) -> None:
+        """Apply PodGroup events."""
+        cluster = self._cluster
+        for event in events:
+            key = f"{event.record.namespace}/{event.record.name}"
+            if event.type is EventType.DELETED:
+                cluster.groups.pop(key, None)
+                cluster.changes.groups.append(GroupChange(key, None))
+                continue
+            try:
+                group = _GROUP.decode(event.record.body)
+            except (msgspec.DecodeError, RecursionError) as error:
+                cluster.abnormal[f"podgroup {key}"] = str(error)
+                continue
+            cluster.abnormal.pop(f"podgroup {key}", None)
+            cluster.groups[key] = group
+            cluster.changes.groups.append(GroupChange(key, group))
+            cluster.changes.cures |= Cure.GROUP_CHANGED
+
+    def priorities(self, events: Iterable[Event]) -> None:
+        """Apply PriorityClass events."""
+        for event in events:
+            name = event.record.name
+            if event.type is EventType.DELETED:
+                self._cluster.priorities.pop(name, None)
+                continue
+            try:
+                self._cluster.priorities[name] = _PRIORITY.decode(event.record.body).value
+            except (msgspec.DecodeError, RecursionError) as error:
+                self._cluster.abnormal[f"priorityclass {name}"] = str(error)
+
+    # ------------------------------------------------------------ pods
+
+    def pods(self, events: Sequence[Event], now: float) -> None:
+        """Apply pod events, in order."""
+        cluster = self._cluster
+        row_of = cluster.pods.row
+        states, slots = cluster.pods.state, cluster.pods.slot
+        fresh: list[tuple[Record, PodHead | None]] = []
+        fresh_uids: set[str] = set()
+        echoes: list[int] = []
+        names = cluster.nodes.names
+        for event in events:
+            record = event.record
+            uid = record.uid
+            if event.type is EventType.ADDED and row_of(uid) is None and uid not in fresh_uids:
+                fresh.append((record, event.head))
+                fresh_uids.add(uid)
+                continue
+            if uid in fresh_uids:
+                self._add(fresh, now)
+                fresh, fresh_uids = [], set()
+                states, slots = cluster.pods.state, cluster.pods.slot
+            row = row_of(uid)
+            if (
+                row is not None
+                and event.type is EventType.MODIFIED
+                and record.node
+                and states[row] == PodState.ASSUMED
+                and slots[row] != NO_SLOT
+                and names[slots[row]] == record.node
+                and not record.deleting
+            ):
+                echoes.append(row)
+                cluster.pods.version[row] = record.version
+                continue
+            if row in echoes:
+                self._confirm(echoes)
+                echoes = []
+            self._one(event, row, now)
+            states, slots = cluster.pods.state, cluster.pods.slot
+        self._confirm(echoes)
+        self._add(fresh, now)
+
+    def end(self, row: int) -> None:
+        """A pod has gone: give back what it had, and its row."""
+        cluster, pods = self._cluster, self._cluster.pods
+        cluster.refund(row)
+        cluster.changes.departures.append(
+            Departure(row, int(pods.serial[row]), pods.uid[row])
+        )
+        cluster.classes.leave(int(pods.class_id[row]))
+        pods.remove(row)
+
+    def _confirm(self, rows: list[int]) -> None:
+        """Our own binds seen in the store."""
+        if rows:
+            step_pods(self._cluster.pods.state, np.array(rows, np.int64), PodEvent.BIND)
+            self._cluster.changes.bound.extend(rows)
+
+    def _add(self, fresh: list[tuple[Record, PodHead | None]], now: float) -> None:
+        """Rows for pods not seen before; foreign ones count only once they are on a node."""
+        if not fresh:
+            return
+        cluster = self._cluster
+        wanted: list[NewPod] = []
+        kept: list[tuple[Record, PodHead | None]] = []
+        for record, head in fresh:
+            try:
+                new = self._new_pod(record, head, now)
+            except InputError as error:
+                cluster.abnormal[f"pod {record.namespace}/{record.name}"] = str(error)
+                continue
+            if new is not None:
+                wanted.append(new)
+                kept.append((record, head))
+        if not wanted:
+            return
+        rows = cluster.pods.add(wanted)
+        use = cluster.classes.use
+        for new in wanted:
+            use(new.class_id)
+        self._settle(rows.tolist(), wanted, kept)
+
+    def _settle(
+        self, rows: list[int], wanted: list[NewPod], kept: list[tuple[Record, PodHead | None]]
+    ) -> None:
+        """Put new pods that are bound on their nodes, and announce the others."""
+        cluster = self._cluster
+        arrivals = cluster.changes.arrivals
+        plain_rows: list[int] = []
+        plain_slots: list[int] = []
+        special = cluster.classes.special
+        by_name = cluster.nodes.by_name
+        for row, new, (record, head) in zip(rows, wanted, kept, strict=True):
+            if new.state != PodState.BOUND:
+                assert head is not None or record.body
+                meta = (head or decode_pod_head(record.body)).metadata
+                arrivals.append(Arrival(row, meta, new.state == PodState.GATED))
+                continue
+            node = record.node or (head or decode_pod_head(record.body)).spec.node_name
+            slot = by_name.get(node)
+            if slot is None:
+                cluster.pods.devices[row] = _device_mask(record, head)
+                cluster.place_strays([row], node)
+            elif special[new.class_id]:
+                cluster.charge(row, slot, _device_mask(record, head))
+            else:
+                plain_rows.append(row)
+                plain_slots.append(slot)
+        if plain_rows:
+            cluster.charge_plain(np.array(plain_rows, np.int64), np.array(plain_slots, np.int32))
+
+    def _new_pod(self, record: Record, head: PodHead | None, now: float) -> NewPod | None:
+        """The row to make of a record, or ``None`` for a pod that is none of our business."""
+        cluster = self._cluster
+        if record.node and head is None:
+            class_id = cluster.classes.intern_shared(None, record.body)
+            return NewPod(
+                record.uid, record.namespace, record.name, class_id, 0, record.version, now,
+                PodState.BOUND,
+            )  # fmt: skip
+        if head is None:
+            head = decode_pod_head(record.body)
+        spec = head.spec
+        if head.status.phase in _FINISHED:
+            return None
+        bound = bool(record.node or spec.node_name)
+        if not bound and (
+            record.deleting or spec.scheduler_name not in cluster.config.scheduler_names
+        ):
+            return None
+        priority = spec.priority
+        if priority is None:
+            priority = cluster.priorities.get(
+                spec.priority_class_name, cluster.config.default_priority
+            )
+        state = PodState.PENDING
+        if bound:
+            state = PodState.BOUND
+        elif spec.scheduling_gates is not NO_BYTES and bytes(spec.scheduling_gates) not in _NO_GATES:
+            state = PodState.GATED
+        class_id = cluster.classes.intern(head, record.body)
+        return NewPod(
+            record.uid, record.namespace, record.name, class_id, priority, record.version, now,
+            state,
+        )  # fmt: skip
+
+    def _one(self, event: Event, row: int | None, now: float) -> None:
+        """Any other change of one pod."""
+        record, cluster = event.record, self._cluster
+        if event.type is EventType.BOOKMARK:
+            return
+        if row is None:
+            cluster.abnormal.pop(f"pod {record.namespace}/{record.name}", None)
+            if event.type is not EventType.DELETED:
+                self._add([(record, event.head)], now)
+            return
+        pods = cluster.pods
+        if record.version <= pods.version[row] and event.type is not EventType.DELETED:
+            return
+        pods.version[row] = record.version
+        if event.type is EventType.DELETED:
+            self.end(row)
+            return
+        try:
+            head = event.head if event.head is not None else decode_pod_head(record.body)
+        except InputError as error:
+            cluster.abnormal[f"pod {record.namespace}/{record.name}"] = str(error)
+            return
+        if head.status.phase in _FINISHED:
+            self.end(row)
+            return
+        self._change(row, record, head)
+
+    def _change(self, row: int, record: Record, head: PodHead) -> None:
+        """A pod that was seen before, changed and is still wanted."""
+        cluster, pods = self._cluster, self._cluster.pods
+        node = record.node or head.spec.node_name
+        self._change_class(row, record, head)
+        if node:
+            self._seen_on(row, node, _device_mask(record, head))
+            return
+        if record.deleting:
+            return
+        gated = head.spec.scheduling_gates is not NO_BYTES and (
+            bytes(head.spec.scheduling_gates) not in _NO_GATES
+        )
+        state = PodState(int(pods.state[row]))
+        if state is PodState.GATED and not gated:
+            pods.state[row] = POD_LIFE.next(state, PodEvent.UNGATE)
+        if state in (PodState.ASSUMED, PodState.BOUND):
+            return
+        cluster.changes.regrouped.append(Arrival(row, head.metadata, gated))
+        cluster.changes.cures |= Cure.POD_CHANGED
+
+    def _change_class(self, row: int, record: Record, head: PodHead) -> None:
+        """Re-intern a changed spec; what is charged follows it."""
+        cluster, pods = self._cluster, self._cluster.pods
+        try:
+            class_id = cluster.classes.intern(head, record.body)
+        except InputError as error:
+            cluster.abnormal[f"pod {record.namespace}/{record.name}"] = str(error)
+            return
+        old = int(pods.class_id[row])
+        if class_id == old:
+            return
+        slot, mask = int(pods.slot[row]), int(pods.devices[row])
+        if slot != NO_SLOT:
+            cluster.refund(row)
+        cluster.classes.use(class_id)
+        pods.class_id[row] = class_id
+        cluster.classes.leave(old)
+        if slot != NO_SLOT:
+            cluster.charge(row, slot, mask)
+
+    def _seen_on(self, row: int, node: str, mask: int) -> None:
+        """A pod is bound to a node in the store: the store is right, whatever we thought."""
+        cluster, pods = self._cluster, self._cluster.pods
+        slot = cluster.nodes.by_name.get(node)
+        if pods.slot[row] != (NO_SLOT if slot is None else slot) or slot is None:
+            cluster.refund(row)
+            if slot is None:
+                pods.devices[row] = mask
+                cluster.place_strays([row], node)
+            else:
+                cluster.charge(row, slot, mask)
+        state = PodState(int(pods.state[row]))
+        if state is not PodState.BOUND:
+            pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)
+            cluster.changes.bound.append(row)
+
+
+def _device_mask(record: Record, head: PodHead | None) -> int:
+    """The devices that a bound pod's note names; 0 when there is none."""
+    if record.annotations and GPU_DEVICES in record.annotations:
+        return text_to_mask(record.annotations[GPU_DEVICES])
+    if head is None or head.metadata.annotations is NO_BYTES:
+        return 0
+    raw = bytes(head.metadata.annotations)
+    if GPU_DEVICES.encode() not in raw:
+        return 0
+    return text_to_mask(_NOTES.decode(raw).get(GPU_DEVICES, ""))
