@@ -4,10 +4,23 @@ The selector structs live here because objects of every group carry them; what t
 ``selectors``.
 """
 
+from typing import Final
+
 import msgspec
 
+NO_TEXTS: Final[dict[str, str]] = {}
+"""The default of labels and their like; msgspec gives each object its own."""
 
-class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+
+class Wire(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+    """The common shape of all wire types.
+
+    Frozen, because decisions are made on snapshots; not tracked by the garbage collector, because
+    wire objects hold no circles; defaults are left out when written, as Go's ``omitempty`` does.
+    """
+
+
+class OwnerReference(Wire, frozen=True):
     """The object that this one belongs to, and dies with."""
 
     #: Group and version of the owner.
@@ -24,7 +37,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, 
     block_owner_deletion: bool = False
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+class ObjectMeta(Wire, frozen=True):
     """Identity and bookkeeping of any object."""
 
     #: Name, unique within kind and namespace; empty when ``generate_name`` asks for one.
@@ -46,9 +59,9 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rena
     #: Seconds that a deletion leaves for a clean end.
     deletion_grace_period_seconds: int | None = None
     #: Labels: what selectors select by.
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = NO_TEXTS
     #: Annotations: what tools note down; Gödel's wire contract lives here.
-    annotations: dict[str, str] = {}
+    annotations: dict[str, str] = NO_TEXTS
     #: Owners; the one with ``controller`` manages the object.
     owner_references: tuple[OwnerReference, ...] = ()
     #: Names that must leave this list before a deletion is final.
@@ -61,7 +74,26 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rena
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
-class Condition(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+class ObjectReference(Wire, frozen=True):
+    """Names another object."""
+
+    #: Group and version.
+    api_version: str = ""
+    #: Kind.
+    kind: str = ""
+    #: Namespace; empty for cluster-scoped kinds.
+    namespace: str = ""
+    #: Name.
+    name: str = ""
+    #: Identity; empty when any namesake is meant.
+    uid: str = ""
+    #: Version that was meant.
+    resource_version: str = ""
+    #: Part of the object, for example one container.
+    field_path: str = ""
+
+
+class Condition(Wire, frozen=True):
     """One observed aspect of an object, as every status lists them."""
 
     #: Which aspect: ``PodScheduled``, ``Ready``, ... Unique in its list.
@@ -82,9 +114,7 @@ class Condition(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, renam
     last_heartbeat_time: str | None = None
 
 
-class SelectorRequirement(
-    msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"
-):
+class SelectorRequirement(Wire, frozen=True):
     """One rule on one key: of a label selector or of a node selector."""
 
     #: Label key (or field name) that the rule is about.
@@ -95,16 +125,16 @@ class SelectorRequirement(
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+class LabelSelector(Wire, frozen=True):
     """Labels that must all hold. Empty selects everything; an absent one selects nothing."""
 
     #: Labels with exactly these values.
-    match_labels: dict[str, str] = {}
+    match_labels: dict[str, str] = NO_TEXTS
     #: Rules that must hold besides.
     match_expressions: tuple[SelectorRequirement, ...] = ()
 
 
-class NodeSelectorTerm(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+class NodeSelectorTerm(Wire, frozen=True):
     """Rules that a node must meet together. A term without rules matches no node."""
 
     #: Rules on the node's labels.
@@ -113,7 +143,7 @@ class NodeSelectorTerm(msgspec.Struct, frozen=True, gc=False, omit_defaults=True
     match_fields: tuple[SelectorRequirement, ...] = ()
 
 
-class NodeSelector(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="camel"):
+class NodeSelector(Wire, frozen=True):
     """Alternatives: a node is selected when it meets any one term."""
 
     #: The alternatives.

@@ -44,6 +44,13 @@ _REMEMBERED: Final = 1 << 16
 """Texts remembered per scale, least recently used out first: about 10 MB when full."""
 
 
+class MalformedFieldError(InputError, ValueError):
+    """A refusal from inside a struct that is being decoded; its path begins at that struct.
+
+    It is also a ValueError, because those are what msgspec completes with the path of the struct.
+    """
+
+
 def milli(quantity: Quantity, where: str) -> int:
     """Thousandths in ``quantity``, rounded away from zero like ``MilliValue()``.
 
@@ -63,12 +70,30 @@ def value(quantity: Quantity, where: str) -> int:
         raise InputError(where, quantity, str(error)) from None
 
 
+def thousandths(quantity: Quantity, where: str) -> int:
+    """Like ``milli`` but without the bound of 64 bits: for sums that are rounded at the end."""
+    try:
+        return _thousandths(quantity if quantity.__class__ is str else _text(quantity))
+    except ValueError as error:
+        raise InputError(where, quantity, str(error)) from None
+
+
 def nano(quantity: Quantity, where: str) -> int:
     """Billionths in ``quantity``: exact, since Kubernetes keeps nothing finer; may pass 64 bits."""
     try:
         return _scaled(_text(quantity), 9)
     except ValueError as error:
         raise InputError(where, quantity, str(error)) from None
+
+
+def check(resources: Mapping[str, Quantity], where: str) -> None:
+    """Refuse a resource list with a malformed quantity, while it is being decoded."""
+    for name, quantity in resources.items():
+        try:
+            _thousandths(quantity if quantity.__class__ is str else _text(quantity))
+        except ValueError as error:
+            path = f"{where}.{name}" if where else name
+            raise MalformedFieldError(path, quantity, str(error)) from None
 
 
 def amount(resource: str, quantity: Quantity, where: str) -> int:
@@ -81,9 +106,9 @@ def amounts(resources: Mapping[str, Quantity], where: str) -> dict[str, int]:
     return {name: amount(name, quantity, f"{where}.{name}") for name, quantity in resources.items()}
 
 
-def format_milli(thousandths: int) -> str:
+def format_milli(count: int) -> str:
     """The canonical text of an amount in thousandths: 1500 is ``1500m``, 2000 is ``2``."""
-    return _printed(thousandths, 1000, _MILLI_PRINTED)
+    return _printed(count, 1000, _MILLI_PRINTED)
 
 
 def format_value(units: int) -> str:
@@ -127,13 +152,13 @@ def _text(quantity: Quantity) -> str:
     return str(quantity)
 
 
-def _bounded(exponent: int) -> Callable[[str], int]:
-    """A remembering reader of texts, scaled by ``10 ** exponent`` and held to 64 bits."""
+def _reader(exponent: int, *, bounded: bool) -> Callable[[str], int]:
+    """A remembering reader of texts, scaled by ``10 ** exponent``."""
 
     @lru_cache(maxsize=_REMEMBERED)
     def read(text: str) -> int:
         scaled = _scaled(text, exponent)
-        if abs(scaled) > INT64_MAX:
+        if bounded and abs(scaled) > INT64_MAX:
             unit = "thousandths" if exponent else "units"
             raise ValueError(f"at most {INT64_MAX} {unit}, the largest amount in 64 bits")
         return scaled
@@ -164,5 +189,6 @@ def _scaled(text: str, exponent: int) -> int:
     return -numerator if sign == "-" else numerator
 
 
-_milli: Final = _bounded(3)
-_value: Final = _bounded(0)
+_milli: Final = _reader(3, bounded=True)
+_value: Final = _reader(0, bounded=True)
+_thousandths: Final = _reader(3, bounded=False)
