@@ -22,6 +22,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.columns import Columns
 from stretto.state.eligibility import Eligibility
 from stretto.state.slots import BLOCK
+from stretto.state.units import Cure
 
 CACHE_BYTES: Final = 160 << 20
 """Memory for score rows; beyond it the least recently used class loses its row."""
@@ -82,6 +83,20 @@ class Engine:
         #: The workload that fragmentation is measured against.
         self.typical: TypicalPods = no_typical_pods()
         cluster.static_listeners.append(self.eligibility.refresh)
+
+    def cures_of(self, class_id: int) -> Cure:
+        """Events that may turn a "no" to this class into a "yes": those of the rules that ask."""
+        pod = self.cluster.classes[class_id]
+        cures = Cure.NONE
+        for rule in self.profile.filters:
+            if rule.signature(pod) is not None:
+                cures |= rule.CURES
+        return cures
+
+    def is_eligible(self, class_id: int, slot: int) -> bool:
+        """Whether the static filters let a class onto a slot now."""
+        row = self.eligibility.filter_row(self.cluster.classes[class_id])
+        return bool(self.eligibility.rows[row, slot])
 
 
 class Runtime:

@@ -197,11 +197,22 @@ class Cluster:
 
     def charge_plain(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]) -> None:
         """Charge many pods of plain classes (amounts only) at once."""
-        asks = self.classes.asks(self.pods.class_id[rows])
-        self.ledger.widen()
-        np.add.at(self.ledger.used[:, : asks.shape[1]], slots, asks[:, : self.ledger.used.shape[1]])
+        self._add_amounts(rows, slots, 1)
         self.pods.slot[rows] = slots
         self.pods.generation[rows] = self.ledger.slots.generation[slots]
+
+    def uncharge_plain(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]) -> None:
+        """Take back what ``charge_plain`` did."""
+        self._add_amounts(rows, slots, -1)
+        self.pods.slot[rows] = NO_SLOT
+
+    def _add_amounts(
+        self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32], sign: int
+    ) -> None:
+        self.ledger.widen()
+        asks = self.classes.asks(self.pods.class_id[rows])
+        width = min(asks.shape[1], self.ledger.used.shape[1])
+        np.add.at(self.ledger.used[:, :width], slots, sign * asks[:, :width])
         self.ledger.touch(slots)
 
     def place_strays(self, rows: Sequence[int], name: str) -> None:

@@ -20,6 +20,9 @@ from stretto.state.slots import Slots
 LOG_LIMIT: Final = 1 << 16
 """Longest log kept; a snapshot that is further behind copies everything."""
 
+SlotsLike = Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
+"""Slots in any form that indexes a column."""
+
 
 class Ledger:
     """Exact allocatable and used amounts of every slot, and the log of changes."""
@@ -58,7 +61,7 @@ class Ledger:
             return None
         return self._log[position - self._log_base : self._log_length]
 
-    def touch(self, slots: Sequence[int] | npt.NDArray[np.int64]) -> None:
+    def touch(self, slots: SlotsLike) -> None:
         """Record a change of these slots."""
         count = len(slots)
         if count == 0:
@@ -74,7 +77,7 @@ class Ledger:
         self._clock += 1
         self.version[slots] = self._clock
 
-    def touch_static(self, slots: Sequence[int] | npt.NDArray[np.int64]) -> None:
+    def touch_static(self, slots: SlotsLike) -> None:
         """Record that something else than usage changed on these slots."""
         self.touch(slots)
         self.static_version[slots] = self._clock

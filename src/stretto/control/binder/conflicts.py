@@ -1,0 +1,133 @@
+"""Conflict detection: which claims of a plan still hold on the ledger as it is now.
+
+First claim wins: plans are judged in the order in which they come, each against everything that
+was granted before it. The quick way judges a whole plan of plain claims at once and keeps it if
+nothing is wrong; the careful way goes claim by claim, unit by unit, and undoes what it must.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
+from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import PodState
+
+Eligible = Callable[[int, int], bool]
+"""(class id, slot) to whether the static filters still let the class onto the slot."""
+
+
+class Judgement(NamedTuple):
+    """What the ledger says of a plan; what is granted is charged already."""
+
+    #: int64[k]: indices of granted claims in the plan.
+    granted: npt.NDArray[np.int64]
+    #: Units with rows that were refused, and why.
+    refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]]
+
+
+class Judge:
+    """Judges plans against a cluster and charges what it grants."""
+
+    def __init__(
+        self, cluster: Cluster, eligible: Eligible, conflicts: ConflictMode, commit: CommitMode
+    ) -> None:
+        """A judge with Omega's two modes, bound once."""
+        self._cluster = cluster
+        self._eligible = eligible
+        self._by_version = conflicts is ConflictMode.VERSION
+        self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
+
+    def judge(self, plan: Plan) -> Judgement:
+        """Grant what still holds. Slots of refused claims are touched: snapshots read them again."""
+        if len(plan.rows) == 0:
+            return Judgement(np.zeros(0, np.int64), [])
+        if self._grant_all(plan):
+            return Judgement(np.arange(len(plan.rows)), [])
+        return self._claim_by_claim(plan)
+
+    def _grant_all(self, plan: Plan) -> bool:
+        """The quick way: all claims at once, or none."""
+        cluster = self._cluster
+        pods, ledger = cluster.pods, cluster.ledger
+        class_ids = pods.class_id[plan.rows]
+        slots = plan.slots
+        sound = (
+            not cluster.classes.special[class_ids].any()
+            and (pods.serial[plan.rows] == plan.serials).all()
+            and (pods.state[plan.rows] == PodState.DISPATCHED).all()
+            and (ledger.slots.generation[slots] == plan.generations).all()
+            and ledger.slots.live[slots].all()
+            and not (self._by_version and (ledger.version[slots] != plan.versions).any())
+            and (ledger.static_version[slots] <= plan.versions).all()
+        )
+        if not sound:
+            return False
+        cluster.charge_plain(plan.rows, slots)
+        if (ledger.used[slots] <= ledger.alloc[slots]).all():
+            return True
+        cluster.uncharge_plain(plan.rows, slots)
+        return False
+
+    def _claim_by_claim(self, plan: Plan) -> Judgement:
+        """The careful way, unit by unit in order."""
+        granted: list[int] = []
+        refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]] = []
+        versions = self._cluster.ledger.version[plan.slots] if self._by_version else None
+        for unit in plan.units:
+            good: list[int] = []
+            bad: list[int] = []
+            cause = ConflictCause.GANG_SHORT
+            for i in range(unit.start, unit.stop):
+                problem = self._problem(plan, i, versions)
+                if problem is None:
+                    self._cluster.charge(
+                        int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i])
+                    )
+                    good.append(i)
+                else:
+                    bad.append(i)
+                    cause = problem
+            short = len(good) < unit.at_least or (self._all_or_nothing and bool(bad))
+            if short:
+                for i in reversed(good):
+                    self._cluster.refund(int(plan.rows[i]))
+                bad, good = sorted(bad + good), []
+            granted.extend(good)
+            if bad:
+                refused.append((unit, tuple(int(plan.rows[i]) for i in bad), cause))
+                self._touch(plan, bad)
+        return Judgement(np.array(granted, np.int64), refused)
+
+    def _problem(
+        self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
+    ) -> ConflictCause | None:
+        """Why one claim does not hold, or ``None``."""
+        cluster = self._cluster
+        row, slot = int(plan.rows[i]), int(plan.slots[i])
+        pods, ledger = cluster.pods, cluster.ledger
+        if pods.serial[row] != plan.serials[i] or pods.state[row] != PodState.DISPATCHED:
+            return ConflictCause.POD_GONE
+        if not ledger.slots.live[slot] or ledger.slots.generation[slot] != plan.generations[i]:
+            return ConflictCause.NODE_GONE
+        if versions is not None and versions[i] != plan.versions[i]:
+            return ConflictCause.NODE_CHANGED
+        class_id = int(pods.class_id[row])
+        if not self._eligible(class_id, slot):
+            return ConflictCause.NOT_ELIGIBLE
+        pod = cluster.classes[class_id]
+        ports, devices = ledger.ports, ledger.devices
+        if not ledger.fits(slot, pod.requests):
+            return ConflictCause.DOES_NOT_FIT
+        if pod.ports and not ports.free_on(slot, pod.ports):
+            return ConflictCause.DOES_NOT_FIT
+        mask = int(plan.devices[i])
+        if not all(devices.covers(slot, mask, request) for request in pod.devices):
+            return ConflictCause.DOES_NOT_FIT
+        return None
+
+    def _touch(self, plan: Plan, claims: list[int]) -> None:
+        """Make every snapshot read these slots again: the shard's shows what was refused."""
+        self._cluster.ledger.touch(plan.slots[claims].astype(np.int64))

@@ -1,0 +1,194 @@
+"""The pump: from the store's watches into the cluster, each change once and in order.
+
+It lists, then watches from the version that the list reflects. Events at or below the version seen
+last are old news (doubled or stale) and are dropped. When a watch's history is gone, or the
+periodic comparison is due, it lists afresh: what the list lacks has gone, what it has is applied
+like any change. A list that is older than what has been seen is not believed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
+from stretto.base.errors import TooOldError
+from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.state.cluster import Cluster
+from stretto.state.ingest import Ingest
+from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
+
+COMPARE_EVERY: Final = 300.0
+"""Seconds between comparisons of what is known with a fresh list: a lost event heals by then."""
+RETRY_LIST_AFTER: Final = 1.0
+"""Seconds before another try when a list was refused or too old."""
+
+Apply = Callable[[Sequence[Event], float], None]
+"""Applies events of one kind at a clock time."""
+
+
+class _Feed:
+    """One kind's watch and how far it has come."""
+
+    def __init__(self, kind: Kind, apply: Apply, known: Callable[[], dict[str, Record]]) -> None:
+        #: The kind.
+        self.kind = kind
+        #: Where its events go.
+        self.apply = apply
+        #: Uids and last records of what is believed to exist.
+        self.known = known
+        #: The open watch, or ``None`` before the first list.
+        self.watch: Watch | None = None
+        #: Version seen last.
+        self.version = 0
+        #: Clock time of the next fresh list.
+        self.list_at = 0.0
+
+
+class Pump:
+    """Feeds a cluster from a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        cluster: Cluster,
+        failpoint: Failpoint = no_failpoint,
+        compare_every: float = COMPARE_EVERY,
+    ) -> None:
+        """A pump that has seen nothing yet; ``poll`` lists first.
+
+        ``compare_every`` is in seconds; infinity where the store cannot lose an event.
+        """
+        #: Events applied, by kind name.
+        self.applied: dict[str, int] = {}
+        #: Fresh lists made after the first, by kind name.
+        self.relists: dict[str, int] = {}
+        self._store = store
+        self._cluster = cluster
+        self._failpoint = failpoint
+        self._compare_every = compare_every
+        self._ingest = Ingest(cluster)
+        self._groups: dict[str, Record] = {}
+        self._priorities: dict[str, Record] = {}
+        self._feeds = [
+            _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: dict(self._priorities)),
+            _Feed(NODE, lambda events, _: self._ingest.nodes(events), self._known_nodes),
+            _Feed(POD_GROUP, self._apply_groups, lambda: dict(self._groups)),
+            _Feed(POD, self._ingest.pods, self._known_pods),
+        ]
+
+    @property
+    def synced(self) -> bool:
+        """Whether every kind has been listed once: no decision may be taken before."""
+        return all(feed.watch is not None for feed in self._feeds)
+
+    def poll(self, now: float, limit: int = 4096) -> int:
+        """Apply what has come; returns how many events were."""
+        return sum(self._poll(feed, now, limit) for feed in self._feeds)
+
+    def next_due(self) -> float:
+        """Clock time of the next comparison."""
+        return min(feed.list_at for feed in self._feeds)
+
+    def close(self) -> None:
+        """Stop watching."""
+        for feed in self._feeds:
+            if feed.watch is not None:
+                feed.watch.close()
+                feed.watch = None
+
+    def _poll(self, feed: _Feed, now: float, limit: int) -> int:
+        if feed.watch is None or now >= feed.list_at:
+            return self._relist(feed, now)
+        try:
+            events = feed.watch.poll(limit)
+        except TooOldError:
+            feed.list_at = now
+            return self._relist(feed, now)
+        if not events:
+            return 0
+        self._failpoint("pump.polled")
+        events = _news(events, feed.version)
+        if events:
+            feed.version = events[-1].record.version
+            feed.apply(events, now)
+            self._count(feed, len(events))
+        return len(events)
+
+    def _relist(self, feed: _Feed, now: float) -> int:
+        """List afresh, apply the difference, and watch from there."""
+        listing = self._store.list(feed.kind)
+        if listing.version < feed.version:
+            feed.list_at = now + RETRY_LIST_AFTER
+            return 0
+        if feed.watch is not None:
+            feed.watch.close()
+            self.relists[feed.kind.kind] = self.relists.get(feed.kind.kind, 0) + 1
+        events = self._difference(feed, listing)
+        feed.version = listing.version
+        feed.apply(events, now)
+        feed.watch = self._store.watch(feed.kind, listing.version)
+        feed.list_at = now + self._compare_every
+        self._failpoint("pump.listed")
+        self._count(feed, len(events))
+        return len(events)
+
+    def _difference(self, feed: _Feed, listing: Listing) -> list[Event]:
+        """A list as events: what is gone first, then everything there is."""
+        known = feed.known()
+        present = {record.uid for record in listing.records}
+        gone = [
+            Event(EventType.DELETED, record) for uid, record in known.items() if uid not in present
+        ]
+        changed = [
+            Event(EventType.MODIFIED if record.uid in known else EventType.ADDED, record)
+            for record in listing.records
+            if record.uid not in known or record.version > known[record.uid].version
+        ]
+        return gone + changed
+
+    def _count(self, feed: _Feed, events: int) -> None:
+        self.applied[feed.kind.kind] = self.applied.get(feed.kind.kind, 0) + events
+
+    def _apply_groups(self, events: Sequence[Event], _: float) -> None:
+        _follow(self._groups, events)
+        self._ingest.groups(events)
+
+    def _apply_priorities(self, events: Sequence[Event], _: float) -> None:
+        _follow(self._priorities, events)
+        self._ingest.priorities(events)
+
+    def _known_nodes(self) -> dict[str, Record]:
+        nodes = self._cluster.nodes
+        return {
+            nodes.uids[slot]: Record(
+                NODE, "", name, nodes.uids[slot], int(nodes.versions[slot] or 0), b""
+            )
+            for name, slot in nodes.by_name.items()
+        }
+
+    def _known_pods(self) -> dict[str, Record]:
+        pods = self._cluster.pods
+        return {
+            pods.uid[row]: Record(
+                POD, pods.namespace[row], pods.name[row], pods.uid[row], int(pods.version[row]), b""
+            )
+            for row in pods.rows().tolist()
+        }
+
+
+def _follow(known: dict[str, Record], events: Sequence[Event]) -> None:
+    """Keep the last record of each object."""
+    for event in events:
+        if event.type is EventType.DELETED:
+            known.pop(event.record.uid, None)
+        else:
+            known[event.record.uid] = event.record
+
+
+def _news(events: Sequence[Event], version: int) -> list[Event]:
+    """Events newer than a version, each version once."""
+    news = []
+    for event in events:
+        if event.record.version > version:
+            news.append(event)
+            version = event.record.version
+    return news

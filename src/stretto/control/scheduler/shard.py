@@ -1,0 +1,160 @@
+"""A shard: one scheduler instance, with a snapshot of its own.
+
+It takes dispatched units from its inbox, places them on its snapshot in order, and proposes the
+result as one plan. It writes nothing but the snapshot; whoever loses it loses no decision,
+because the dispatcher still knows every row that was handed out. Each row handed out is answered,
+by a claim or by a setback.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.runtime import NOT_TRIED, Placement, Request, Runtime
+from stretto.state.claims import Plan, UnitClaims
+from stretto.state.lifecycle import PodState
+from stretto.state.pods import Pods
+from stretto.state.units import Cure, Dispatch, Setback, Unit, Why
+
+BATCH: Final = 1024
+"""Pods placed in one cycle: large enough to pay for a kernel call, small enough to answer soon."""
+
+CuresOf = Callable[[int], Cure]
+"""Class id to the events that may turn its "no" into a "yes"."""
+
+
+class Shard:
+    """One scheduler: inbox in, plans out."""
+
+    def __init__(self, number: int, runtime: Runtime, pods: Pods, cures_of: CuresOf) -> None:
+        """A shard that places pods of the cluster's rows by a runtime."""
+        #: Its number.
+        self.number = number
+        #: Its engine and snapshot.
+        self.runtime = runtime
+        self._pods = pods
+        self._cures_of = cures_of
+        self._inbox: deque[tuple[Dispatch, npt.NDArray[np.int64]]] = deque()
+        self._waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        """Pods in the inbox."""
+        return self._waiting
+
+    def accept(self, dispatches: Iterable[Dispatch]) -> None:
+        """Take work; serials are kept, so that a row used again is not mistaken."""
+        serial = self._pods.serial
+        for dispatch in dispatches:
+            self._inbox.append((dispatch, serial[list(dispatch.rows)]))
+            self._waiting += len(dispatch.rows)
+
+    def cycle(self, limit: int = BATCH) -> Plan | None:
+        """Place the oldest units of the inbox, about ``limit`` pods; ``None`` when it is empty."""
+        work, setbacks = self._take(limit)
+        if not work and not setbacks:
+            return None
+        self.runtime.sync()
+        rows = [row for dispatch in work for row in dispatch.rows]
+        starts, at = [0], 0
+        for dispatch in work:
+            at += len(dispatch.rows)
+            starts.append(at)
+        index = np.array(rows, np.int64)
+        placement = self.runtime.place(
+            Request(
+                class_ids=self._pods.class_id[index],
+                starts=starts,
+                at_least=[max(1, dispatch.at_least) for dispatch in work],
+                blocking=[dispatch.blocking for dispatch in work],
+            )
+        )
+        return self._plan(work, index, starts, placement, setbacks)
+
+    def _take(self, limit: int) -> tuple[list[Dispatch], list[Setback]]:
+        """Units whose pods still wait, and setbacks for rows that no longer do."""
+        work: list[Dispatch] = []
+        setbacks: list[Setback] = []
+        states, serial, count = self._pods.state, self._pods.serial, 0
+        while self._inbox and count < limit:
+            dispatch, serials = self._inbox.popleft()
+            rows = dispatch.rows
+            self._waiting -= len(rows)
+            index = rows[0] if len(rows) == 1 else list(rows)
+            fresh = (serial[index] == serials) & (states[index] == PodState.DISPATCHED)
+            if not fresh.all():
+                setbacks.append(_given_back(dispatch.unit, rows))
+                continue
+            work.append(dispatch)
+            count += len(rows)
+        return work, setbacks
+
+    def _plan(
+        self,
+        work: list[Dispatch],
+        rows: npt.NDArray[np.int64],
+        starts: list[int],
+        placement: Placement,
+        setbacks: list[Setback],
+    ) -> Plan:
+        """Claims for what was placed, setbacks for what was not."""
+        placed = placement.slots >= 0
+        before = np.concatenate([[0], np.cumsum(placed)])
+        units: list[UnitClaims] = []
+        if placed.all():
+            units = [
+                UnitClaims(d.unit, start, start + len(d.rows), d.at_least)
+                for d, start in zip(work, starts, strict=False)
+            ]
+        else:
+            marks = before.tolist()
+            for dispatch, start in zip(work, starts, strict=False):
+                stop = start + len(dispatch.rows)
+                first, last = marks[start], marks[stop]
+                if last > first:
+                    units.append(UnitClaims(dispatch.unit, first, last, dispatch.at_least))
+                if last - first < stop - start:
+                    setbacks.append(self._set_back(dispatch, start, placement))
+        slots = placement.slots[placed]
+        columns = self.runtime.columns
+        claimed = rows[placed]
+        return Plan(
+            shard=self.number,
+            rows=claimed,
+            serials=self._pods.serial[claimed],
+            slots=slots,
+            generations=columns.generation[slots],
+            versions=columns.version[slots],
+            devices=placement.devices[placed],
+            units=units,
+            setbacks=setbacks,
+        )
+
+    def _set_back(self, dispatch: Dispatch, start: int, placement: Placement) -> Setback:
+        """What could not be placed of one unit, and what may cure it."""
+        answers = placement.slots[start : start + len(dispatch.rows)].tolist()
+        left = tuple(row for row, slot in zip(dispatch.rows, answers, strict=True) if slot < 0)
+        if all(slot == NOT_TRIED for slot in answers):
+            return _given_back(dispatch.unit, left)
+        class_id = int(self._pods.class_id[self._first_misfit(dispatch, left)])
+        return Setback(dispatch.unit, left, class_id, self._cures_of(class_id))
+
+    def _first_misfit(self, dispatch: Dispatch, left: tuple[int, ...]) -> int:
+        """The first row whose class has no room now; else (a gang that is short) the first."""
+        if not dispatch.unit.is_gang:
+            return left[0]
+        seen: set[int] = set()
+        for row in left:
+            class_id = int(self._pods.class_id[row])
+            if class_id not in seen and self.runtime.room(class_id) == 0:
+                return row
+            seen.add(class_id)
+        return left[0]
+
+
+def _given_back(unit: Unit, rows: tuple[int, ...]) -> Setback:
+    """Rows that were not tried."""
+    return Setback(unit, rows, -1, Cure.NONE, Why.GIVEN_BACK)

@@ -1,0 +1,217 @@
+"""The plane: the one place where the parts are joined. It has no logic of its own.
+
+    store.watch → pump → cluster → dispatcher → shards → binder → store.bind
+
+``step`` passes one batch along that way and says whether anything moved. The same plane runs in
+real time, in virtual time and under the fault simulator: clock, chance, store and failpoints are
+arguments.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from stretto.base.clock import Clock
+from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.base.rng import Rng
+from stretto.control.binder.binder import Binder, Refusals
+from stretto.control.binder.conflicts import Judge
+from stretto.control.dispatcher.dispatcher import Dispatcher, DispatcherConfig
+from stretto.control.dispatcher.partition import Partitions
+from stretto.control.pump import Pump
+from stretto.control.scheduler.shard import BATCH, Shard
+from stretto.framework.profile import Profile
+from stretto.framework.runtime import Engine, Runtime
+from stretto.state.claims import Plan, Verdict
+from stretto.state.cluster import Cluster, ClusterConfig
+from stretto.state.units import Unit, Units
+from stretto.stores.store import Store
+
+
+class PlaneConfig(msgspec.Struct, frozen=True):
+    """What a plane is built from."""
+
+    #: The rules, tie rule, modes and delays.
+    profile: Profile
+    #: Number of scheduler shards.
+    shards: int = 1
+    #: How the cluster is modelled.
+    cluster: ClusterConfig = ClusterConfig()
+    #: Queues and the forming of units.
+    dispatcher: DispatcherConfig = DispatcherConfig()
+    #: Seed of every draw the plane makes.
+    seed: int = 0
+    #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
+    tier: str = "auto"
+    #: Pods a shard places in one cycle.
+    batch: int = BATCH
+    #: Whether shards try nodes of their own first.
+    partition: bool = True
+    #: Seconds between comparisons with a fresh list; infinity where the store loses nothing.
+    compare_every: float = float("inf")
+
+
+class Step(NamedTuple):
+    """What one step did, for observers."""
+
+    #: Clock time of the step, in seconds.
+    now: float
+    #: What the shards proposed.
+    plans: Sequence[Plan]
+    #: What the binder said, one verdict a plan.
+    verdicts: Sequence[Verdict]
+    #: Claims that the store refused or that were found void by reading back.
+    refusals: Refusals
+    #: Units given up on for good, with the reason.
+    failed: Sequence[tuple[Unit, str]]
+
+
+Observer = Callable[[Step], None]
+"""Told of every step that did something."""
+
+
+class Plane:
+    """One scheduler, whole: pump, dispatcher, shards and binder over one store."""
+
+    def __init__(
+        self, config: PlaneConfig, store: Store, clock: Clock, failpoint: Failpoint = no_failpoint
+    ) -> None:
+        """Build the parts; nothing is read before the first step."""
+        #: What it was built from.
+        self.config = config
+        #: The store it reads and writes.
+        self.store = store
+        #: Its time.
+        self.clock = clock
+        shape = msgspec.structs.replace(config.cluster, fan_out=config.shards)
+        #: The cluster as it is known.
+        self.cluster = Cluster(shape)
+        #: Every unit.
+        self.units = Units()
+        #: The rules compiled, shared by the shards.
+        self.engine = Engine(config.profile, self.cluster)
+        #: Reads the store.
+        self.pump = Pump(store, self.cluster, failpoint, config.compare_every)
+        #: Orders units and hands them out.
+        self.dispatcher = Dispatcher(self.cluster.pods, self.units, config.dispatcher)
+        #: Places pods.
+        self.shards: list[Shard] = []
+        #: Told of every step that did something.
+        self.observers: list[Observer] = []
+        self._failpoint = failpoint
+        self._rng = Rng(config.seed)
+        self._partitions = Partitions()
+        #: Judges and binds.
+        self.binder = self._new_binder()
+        for _ in range(config.shards):
+            self.add_shard()
+
+    # ------------------------------------------------------------ parts that may be replaced
+
+    def add_shard(self) -> Shard:
+        """Start one more shard."""
+        number = max((shard.number for shard in self.shards), default=-1) + 1
+        shard = self._new_shard(number)
+        self.shards.append(shard)
+        self.dispatcher.add_shard(number)
+        return shard
+
+    def restart_shard(self, number: int, now: float) -> None:
+        """A shard has died: its work is handed out again, and a fresh one takes its number."""
+        self.dispatcher.remove_shard(number, now)
+        self.shards = [s if s.number != number else self._new_shard(number) for s in self.shards]
+        self.dispatcher.add_shard(number)
+
+    def restart_binder(self) -> None:
+        """The binder has died: a new one reads back whatever is assumed."""
+        self.binder = self._new_binder()
+
+    def _new_shard(self, number: int) -> Shard:
+        runtime = Runtime(self.engine, self._rng.child("shard", number), self.config.tier)
+        return Shard(number, runtime, self.cluster.pods, self.engine.cures_of)
+
+    def _new_binder(self) -> Binder:
+        profile = self.config.profile
+        judge = Judge(self.cluster, self.engine.is_eligible, profile.conflicts, profile.commit)
+        return Binder(self.cluster, self.units, self.store, judge, self._failpoint)
+
+    # ------------------------------------------------------------ the walk
+
+    def step(self) -> bool:
+        """Pass one batch along the way; False when nothing moved."""
+        now = self.clock.monotonic()
+        moved = self.pump.poll(now) > 0
+        if not self.pump.synced:
+            return moved
+        refusals = self.binder.settle_doubts(now)
+        self.dispatcher.settle(refusals, now)
+        self._absorb(now)
+        plans = self._plan(now)
+        verdicts = [self._commit(plan, now) for plan in plans]
+        failed = self.dispatcher.take_failed()
+        if plans or refusals or failed:
+            report = Step(now, plans, verdicts, refusals, failed)
+            for observer in self.observers:
+                observer(report)
+        return moved or bool(plans or refusals or failed)
+
+    def run_until_idle(self, most_steps: int = 1_000_000) -> int:
+        """Step until nothing moves at this instant; returns the steps taken."""
+        for steps in range(most_steps):
+            if not self.step():
+                return steps
+        return most_steps
+
+    def next_due(self) -> float:
+        """Clock time at which there is something to do although no event comes."""
+        return min(self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due())
+
+    def close(self) -> None:
+        """Stop watching; the store is the caller's."""
+        self.pump.close()
+
+    def _absorb(self, now: float) -> None:
+        """Events to the dispatcher, and whoever they cure back to its queue."""
+        changes = self.cluster.changes
+        cures = changes.cures
+        self.dispatcher.absorb(changes, now)
+        changes.clear()
+        self.dispatcher.wake(cures, self._probe, now)
+        self._failpoint("dispatcher.absorbed")
+
+    def _probe(self, class_id: int) -> int:
+        """How many pods of a class fit at most, on the first shard's snapshot brought up to date."""
+        runtime = self.shards[0].runtime
+        runtime.sync()
+        return runtime.room(class_id)
+
+    def _plan(self, now: float) -> list[Plan]:
+        """Hand out units and let every shard make a plan on its own snapshot."""
+        self._follow_partitions()
+        room = [max(0, 2 * self.config.batch - shard.waiting) for shard in self.shards]
+        handed = self.dispatcher.dispatch(now, room)
+        for shard, work in zip(self.shards, handed, strict=True):
+            shard.accept(work)
+        self._failpoint("dispatcher.handed-out")
+        plans = [shard.cycle(self.config.batch) for shard in self.shards]
+        self._failpoint("shard.planned")
+        return [plan for plan in plans if plan is not None]
+
+    def _commit(self, plan: Plan, now: float) -> Verdict:
+        """One plan through the binder, and its outcome back to the dispatcher."""
+        verdict = self.binder.commit(plan, now)
+        self._failpoint("binder.answered")
+        self.dispatcher.answer(plan, verdict, now)
+        return verdict
+
+    def _follow_partitions(self) -> None:
+        """Give each shard the blocks that are its own."""
+        if not self.config.partition or len(self.shards) < 2:
+            return
+        slots = self.cluster.ledger.slots
+        owners = self._partitions.update(slots, [shard.number for shard in self.shards])
+        for shard in self.shards:
+            shard.runtime.own_block = (owners == shard.number).astype("uint8")
+
+
