@@ -202,7 +202,7 @@ class Selection(msgspec.Struct, frozen=True, gc=False):
     namespace: str = ""
     #: Label selector in string form; empty for all.
     labels: str = ""
-    #: Field selector in string form (metadata.name, metadata.namespace, spec.nodeName, status.phase).
+    #: Field selector in string form: metadata.name and .namespace, spec.nodeName, status.phase.
     fields: str = ""
     #: At most so many records; 0 for all.
     limit: int = 0
@@ -212,6 +212,13 @@ class Selection(msgspec.Struct, frozen=True, gc=False):
 
 EVERYTHING = Selection()
 """Lists all objects of a kind."""
+
+
+Replies = list[Reply]
+"""The answers to a batch, in its order. It has a name because ``Store.list`` hides ``list``."""
+
+UnitReplies = list[Replies]
+"""The answers to units of binds, in their order."""
 
 
 class Watch(Protocol):
@@ -245,34 +252,42 @@ class Store(Protocol):
         """Changes of a kind after version ``since``."""
         ...
 
-    def create(self, kind: Kind, bodies: Sequence[bytes]) -> list[Reply]:
+    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects; uid, version and creation time are given by the store."""
         ...
 
-    def update(self, kind: Kind, updates: Sequence[Update]) -> list[Reply]:
+    def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
         """Replace objects."""
         ...
 
-    def patch(self, kind: Kind, patches: Sequence[Patch]) -> list[Reply]:
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
         """Change parts of objects; status is left alone."""
         ...
 
-    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> list[Reply]:
+    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
         """Change the status of objects; all else is left alone."""
         ...
 
-    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> list[Reply]:
+    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
         """Remove objects (those with finalizers are only marked)."""
         ...
 
-    def bind(self, binds: Sequence[Bind]) -> list[Reply]:
+    def bind(self, binds: Sequence[Bind]) -> Replies:
         """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
         ...
 
-    def evict(self, evictions: Sequence[Eviction]) -> list[Reply]:
+    def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods within their disruption budgets."""
         ...
 
     def close(self) -> None:
         """Let go of files and connections; nothing acknowledged is lost."""
+        ...
+
+
+class UnitStore(Store, Protocol):
+    """A store that binds whole units in one transaction, which an API server cannot."""
+
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind units, each with all of its pods or with none; the answers are in their order."""
         ...

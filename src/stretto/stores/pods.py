@@ -1,0 +1,134 @@
+"""Drafting the two verbs of pods: binds, alone or a whole unit together, and evictions.
+
+Binding is the hot path of the store: one loop, no copy of the body, a record of a few words.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from stretto.api.kinds import POD
+from stretto.stores.budgets import Budgets
+from stretto.stores.changes import leave, not_found
+from stretto.stores.store import (
+    Bind,
+    Code,
+    Event,
+    EventType,
+    Eviction,
+    Outcome,
+    Record,
+    Replies,
+    Reply,
+    UnitReplies,
+)
+from stretto.stores.table import Draft, Space
+
+_NO_SPACE: Final[Space] = {}
+
+
+def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies:
+    """Bind pods to nodes, each for itself."""
+    spaces, staged = draft.table.spaces, draft.staged
+    events, olds, version = draft.events, draft.olds, draft.version
+    modified, ok, none = EventType.MODIFIED, Outcome.OK, Code.NONE
+    replies: Replies = []
+    answer = replies.append
+    namespace: str | None = None
+    drafted: Space = {}
+    space: Mapping[str, Record | None] = {}
+    for bind in binds:
+        if bind.namespace != namespace:
+            namespace = bind.namespace
+            space = spaces.get(namespace, _NO_SPACE)
+            drafted = staged.setdefault(namespace, {})
+        name, node = bind.name, bind.node
+        old = drafted.get(name) or space.get(name)
+        if old is None or old.uid != bind.uid or old.node or old.deleting or node not in nodes:
+            answer(_not_bound(draft, bind, old))
+            continue
+        version += 1
+        notes = bind.annotations
+        new = Record(
+            POD,
+            namespace,
+            name,
+            old.uid,
+            version,
+            old.body,
+            node,
+            None if notes is None else dict(notes),
+            old.created,
+        )
+        drafted[name] = new
+        events.append(Event(modified, new))
+        olds.append(old)
+        answer(Reply(ok, none, "", new))
+    draft.version = version
+    return replies
+
+
+def draft_units(
+    draft: Draft, units: Sequence[Sequence[Bind]], nodes: Mapping[str, Record]
+) -> UnitReplies:
+    """Bind units, each with all of its pods or with none."""
+    answers = []
+    for unit in units:
+        mark = len(draft.events)
+        replies = draft_binds(draft, unit, nodes)
+        failed = next((reply for reply in replies if reply.outcome is not Outcome.OK), None)
+        if failed is not None:
+            draft.rewind(mark)
+            replies = [_left_out(reply, failed) for reply in replies]
+        answers.append(replies)
+    return answers
+
+
+def draft_evictions(
+    draft: Draft, evictions: Sequence[Eviction], budgets: Budgets, now: str
+) -> Replies:
+    """Let pods go as far as their disruption budgets allow."""
+    replies: Replies = []
+    for eviction in evictions:
+        old = draft.find(eviction.namespace, eviction.name)
+        if old is None:
+            replies.append(not_found(draft, eviction.namespace, eviction.name))
+            continue
+        if old.uid != eviction.uid:
+            replies.append(_namesake(old))
+            continue
+        refusal = budgets.refusal(old)
+        if refusal is not None:
+            replies.append(refusal)
+            continue
+        budgets.spend(old)
+        replies.append(Reply(Outcome.OK, record=leave(draft, old, now)))
+    return replies
+
+
+def _not_bound(draft: Draft, bind: Bind, old: Record | None) -> Reply:
+    """The answer to a bind that makes no new record."""
+    if old is None:
+        return not_found(draft, bind.namespace, bind.name)
+    if old.uid != bind.uid:
+        return _namesake(old)
+    if old.node == bind.node:
+        return Reply(Outcome.OK, record=old)
+    if old.node or old.deleting:
+        state = f"bound to {old.node}" if old.node else "being deleted"
+        text = f"pod {old.namespace}/{old.name} is {state}; let its claim go"
+        return Reply(Outcome.CONFLICT, Code.CONFLICT, text, old)
+    text = f"node {bind.node} was not found; place pod {old.namespace}/{old.name} again"
+    return Reply(Outcome.REFUSED, Code.NOT_FOUND, text, old)
+
+
+def _namesake(old: Record) -> Reply:
+    text = f"pod {old.namespace}/{old.name} is another one now, with uid {old.uid}"
+    return Reply(Outcome.CONFLICT, Code.CONFLICT, text, old)
+
+
+def _left_out(reply: Reply, failed: Reply) -> Reply:
+    """The answer to a pod that could have been bound, but not its whole unit."""
+    if reply.outcome is not Outcome.OK:
+        return reply
+    text = f"not bound, because its unit could not be bound as a whole: {failed.message}"
+    return Reply(Outcome.CONFLICT, Code.CONFLICT, text)

@@ -1,0 +1,162 @@
+"""The durable store's file: its tables, how it is opened, and what its errors mean to people.
+
+An object is a row that its binds do not touch: node and annotations live in ``bindings``. Objects
+that Stretto made are keyed by the version at birth, which is also the end of their uid; those that
+were loaded in bulk have negative keys and share bodies. One process owns the file.
+"""
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from stretto.base.errors import InputError, StrettoError, UnreachableError
+from stretto.stores.store import Code, Outcome, Reply
+
+APPLICATION: Final = 0x5374_7265
+"""What marks a file as ours (``Stre``), so that nobody else's database is written to."""
+SCHEMA: Final = 1
+"""Version of the tables below."""
+
+FIRST_LOADED_KEY: Final = -(1 << 62)
+"""Where the keys of objects loaded in bulk begin; they rise and never meet those of versions."""
+
+TABLES: Final = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE kinds (
+    id INTEGER PRIMARY KEY, "group" TEXT, version TEXT, kind TEXT, plural TEXT, namespaced INTEGER);
+CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE objects (
+    id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    uid TEXT, version INTEGER NOT NULL, created TEXT NOT NULL, deleting TEXT NOT NULL DEFAULT '',
+    shared INTEGER, body BLOB);
+CREATE TABLE bindings (
+    id INTEGER PRIMARY KEY, version INTEGER NOT NULL, node TEXT NOT NULL, annotations BLOB);
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {SCHEMA};
+COMMIT;
+"""
+
+_PRAGMAS: Final = (
+    # 16 kB: five pods of 2.8 kB a page, where 4 kB hold one and waste a third of every write.
+    "PRAGMA page_size = 16384",
+    # One process at a time, and no shared memory file.
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA journal_mode = WAL",
+    # One fsync for each transaction: what is acknowledged survives a power cut.
+    "PRAGMA synchronous = FULL",
+    # 16 MB of log before it is copied into the file: more only grows the log.
+    "PRAGMA wal_autocheckpoint = 1000",
+    "PRAGMA journal_size_limit = 67108864",
+)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a store's file for writing, and make its tables where it is new.
+
+    Raises:
+        InputError: the path cannot be used, or holds something else.
+        UnreachableError: another process has it open.
+    """
+    if not path.parent.is_dir():
+        raise InputError(
+            str(path), None, "a file in a folder that exists", f"make {path.parent} first"
+        )
+    try:
+        connection = sqlite3.connect(
+            path, timeout=0.0, isolation_level=None, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        raise opening_error(path, error) from error
+    try:
+        _prepare(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise opening_error(path, error) from error
+    except StrettoError:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Check that the file is ours, or empty; then set it up for writing, and try that."""
+    execute = connection.execute
+    execute("PRAGMA locking_mode = EXCLUSIVE")
+    application = execute("PRAGMA application_id").fetchone()[0]
+    found = execute("PRAGMA user_version").fetchone()[0]
+    tables = execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables and application != APPLICATION:
+        raise InputError(
+            str(path), "another program's database", "a store of Stretto", "name another file"
+        )
+    if tables and found != SCHEMA:
+        raise InputError(
+            str(path),
+            f"a store with schema version {found}",
+            f"schema version {SCHEMA}",
+            "use the version of Stretto that wrote it" if found > SCHEMA else "begin a new file",
+        )
+    for pragma in _PRAGMAS:
+        execute(pragma)
+    if not tables:
+        connection.executescript(TABLES)
+    execute("BEGIN IMMEDIATE")
+    execute("UPDATE meta SET value = value WHERE key = 'version'")
+    execute("COMMIT")
+
+
+def opening_error(path: Path, error: sqlite3.Error) -> StrettoError:
+    """Why a store cannot be opened or read, and what to do."""
+    match _primary(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return UnreachableError(
+                str(path), "another process has it open", "stop that one, or name another file"
+            )
+        case sqlite3.SQLITE_NOTADB:
+            return InputError(
+                str(path), "a file of another kind", "a store of Stretto", "name another file"
+            )
+        case sqlite3.SQLITE_CORRUPT:
+            return InputError(
+                str(path),
+                "a damaged store",
+                "an intact one",
+                "restore a copy, or save what is readable with `sqlite3 FILE .recover`",
+            )
+        case sqlite3.SQLITE_FULL:
+            return InputError(str(path), "a full disk", "room for the store", "free some space")
+    return InputError(
+        str(path),
+        str(error),
+        "a file that can be written",
+        "check the owner and mode of the file and of its folder",
+    )
+
+
+def writing_reply(path: Path, error: sqlite3.Error) -> Reply:
+    """What a failed transaction is answered: unknown where it may be on disk after all."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    match _primary(error):
+        case sqlite3.SQLITE_FULL:
+            text = f"no space left for {path}: nothing was written; free some and try again"
+            return Reply(Outcome.REFUSED, Code.NO_SPACE, text)
+        case sqlite3.SQLITE_IOERR if code == sqlite3.SQLITE_IOERR_WRITE:
+            text = (
+                f"the disk took no more of {path} (full, over its quota, or failing): "
+                "nothing was written; make room and try again"
+            )
+            return Reply(Outcome.REFUSED, Code.NO_SPACE, text)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            text = f"{path} can only be read now: nothing was written; make it writable"
+            return Reply(Outcome.REFUSED, Code.FORBIDDEN, text)
+        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            text = f"{path} failed while writing ({error}): it may or may not be there"
+            return Reply(Outcome.UNKNOWN, Code.INTERNAL, text)
+    text = f"{path} was not written: {error}"
+    return Reply(Outcome.REFUSED, Code.INTERNAL, text)
+
+
+def _primary(error: sqlite3.Error) -> int:
+    """SQLite's main error code, without what is behind it; 0 where there is none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,0 +1,125 @@
+"""The durable store: reads and watches from memory, every write in a file before it is answered.
+
+What was acknowledged survives a killed process and a power cut; after a restart versions go on,
+and a watch from before it is too old. One process owns the file.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from stretto.api.kinds import Kind
+from stretto.base.clock import Clock
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.stores.births import IDENTITY_CHARS
+from stretto.stores.history import HISTORY
+from stretto.stores.journal import SqliteJournal
+from stretto.stores.memory import MemoryStore, Origin
+from stretto.stores.store import (
+    EVERYTHING,
+    Bind,
+    Deletion,
+    Eviction,
+    Listing,
+    Patch,
+    Record,
+    Replies,
+    Selection,
+    UnitReplies,
+    Update,
+    Watch,
+)
+from stretto.stores.table import JournalError
+
+
+class SqliteStore:
+    """A store in a SQLite file."""
+
+    def __init__(self, path: Path, clock: Clock, rng: Rng, history: int = HISTORY) -> None:
+        """Open a store, or begin one where there is no file.
+
+        Args:
+            path: the file; SQLite keeps its log beside it.
+            clock: tells creation and deletion times.
+            rng: draws a new store's identity and endings of made-up names.
+            history: events kept at least for each kind.
+
+        Raises:
+            InputError: the path cannot be used, holds something else, or is damaged.
+            UnreachableError: another process has it open.
+        """
+        self._path = path
+        self._journal = SqliteJournal(path, rng.uid()[:IDENTITY_CHARS])
+        origin = Origin(self._journal.identity, self._journal.version)
+        self._memory = MemoryStore(clock, rng, history, self._journal, origin)
+        try:
+            self._memory.seed(self._journal.records())
+        except BaseException:
+            self._journal.close()
+            raise
+
+    @property
+    def version(self) -> int:
+        """Version of the last write."""
+        return self._memory.version
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """The object as it is now, or ``None``."""
+        return self._memory.get(kind, namespace, name)
+
+    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+        """The objects of a kind that the selection names."""
+        return self._memory.list(kind, selection)
+
+    def watch(self, kind: Kind, since: int) -> Watch:
+        """Changes of a kind after version ``since``; from before a restart they are too old."""
+        return self._memory.watch(kind, since)
+
+    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
+        """Add objects; uid, version and creation time are given by the store."""
+        return self._memory.create(kind, bodies)
+
+    def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
+        """Replace objects; their status is left alone."""
+        return self._memory.update(kind, updates)
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change parts of objects; status is left alone."""
+        return self._memory.patch(kind, patches)
+
+    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change the status of objects; all else is left alone."""
+        return self._memory.patch_status(kind, patches)
+
+    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
+        """Remove objects (those with finalizers are only marked)."""
+        return self._memory.delete(kind, deletions)
+
+    def bind(self, binds: Sequence[Bind]) -> Replies:
+        """Bind pods to nodes, in one transaction."""
+        return self._memory.bind(binds)
+
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind units in one transaction, each with all of its pods or with none."""
+        return self._memory.bind_units(units)
+
+    def evict(self, evictions: Sequence[Eviction]) -> Replies:
+        """Evict pods within their disruption budgets."""
+        return self._memory.evict(evictions)
+
+    def seed(self, records: Iterable[Record]) -> None:
+        """Load many records as they are, before the first watch, in one transaction.
+
+        Raises:
+            InputError: two records have one name, or the file takes no more.
+        """
+        loaded = list(records)
+        self._memory.seed(loaded)
+        try:
+            self._journal.load(loaded)
+        except JournalError as error:
+            raise InputError(str(self._path), None, "room for the objects", str(error)) from error
+
+    def close(self) -> None:
+        """Let go of the file; nothing acknowledged is lost."""
+        self._journal.close()
