@@ -160,7 +160,7 @@ class Runtime:
             slot=answer,
             devices=devices,
         )
-        tried = self._run(batch)
+        tried = self.run_kernel(batch)
         return Placement(answer, devices, int(tried))
 
     def room(self, class_id: int) -> int:
@@ -190,7 +190,21 @@ class Runtime:
         self._kernel.refresh(*self._program(), class_id, self._state(), self._cache(), *self._log())
         return self._entries.row[self._entries.entry[class_id]]
 
-    def _run(self, batch: Batch) -> int:
+    def reference_row(self, class_id: int) -> npt.NDArray[np.int16]:
+        """The same row by the rules' own functions over every slot: slow, and the yardstick."""
+        pod, slots = self.engine.cluster.classes[class_id], np.arange(self.columns.size)
+        passes = self.columns.live.astype(bool)
+        for rule in self.engine.profile.filters:
+            if rule.signature(pod) is not None:
+                passes &= rule.filter(pod, self.view, slots)
+        total = np.zeros(self.columns.size, np.int32)
+        for score, weight in self.engine.profile.scores:
+            if score.signature(pod) is not None:
+                total += weight * score.score(pod, self.view, slots)
+        return np.where(passes, 1 + np.maximum(total, 0), 0).astype(np.int16)
+
+    def run_kernel(self, batch: Batch) -> int:
+        """The kernel call of ``place``; answers are in the batch, the units tried come back."""
         choice = Choice(
             pick=int(self.engine.profile.tie_rule),
             device_pick=int(self.engine.profile.device_pick),

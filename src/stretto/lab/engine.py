@@ -1,0 +1,302 @@
+"""The engine bench: what one process can do on this machine, from JSON in hand to bound.
+
+A cluster of many nodes and running pods is set up as rows, then pending pods arrive as JSON and go
+the whole way through a real plane and store. Three passes: all at once (throughput), at a steady
+rate (latency from submit to bound), and the decoder alone (the floor). At the end the cached rows
+are compared with the rules' own reference on a sample of classes: a fast wrong answer is no answer.
+"""
+
+import gc
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.heads import decode_pod_head
+from stretto.api.kinds import NODE, POD, POD_GROUP
+from stretto.base.clock import WallClock
+from stretto.base.rng import Rng
+from stretto.framework.profile import load_profile
+from stretto.framework.runtime import Runtime
+from stretto.inputs.objects import node_body
+from stretto.inputs.pod_templates import PodTemplates, TemplateSpec
+from stretto.inputs.workloads import poisson_times, synthetic_nodes
+from stretto.lab.stopwatch import Stopwatches
+from stretto.plane import Plane, PlaneConfig, Step
+from stretto.state.classes import Classes
+from stretto.state.resources import Resources
+from stretto.stores.memory import MemoryStore
+from stretto.stores.sqlite import SqliteStore
+from stretto.stores.store import Outcome, Record
+
+SUBMIT: Final = 1024
+"""Pods created in one call: a client that batches."""
+SAMPLE: Final = 64
+"""Classes whose rows are compared with the reference."""
+
+
+class EngineBench(msgspec.Struct, frozen=True):
+    """What to measure."""
+
+    #: Nodes of the cluster.
+    nodes: int = 20_000
+    #: Pods that run already.
+    running: int = 1_000_000
+    #: Pods to place in the throughput pass.
+    pods: int = 50_000
+    #: Different classes among them.
+    classes: int = 200
+    #: Share of the classes with host ports, selectors, affinity or tolerations.
+    constrained: float = 0.3
+    #: Pods per unit.
+    units: int = 1
+    #: Shards of the plane.
+    shards: int = 1
+    #: Pods a second in the latency pass; 0 leaves it out.
+    rate: float = 10_000.0
+    #: Seconds of the latency pass.
+    latency_s: float = 3.0
+    #: Seed of everything drawn.
+    seed: int = 0
+    #: ``memory`` or ``sqlite:PATH``.
+    store: str = "memory"
+    #: Profile by name or path.
+    profile: str = "default"
+    #: Kernel tier.
+    tier: str = "auto"
+    #: Zones of the cluster.
+    zones: int = 10
+
+
+class EngineResult(msgspec.Struct, frozen=True):
+    """What was measured."""
+
+    #: What was asked.
+    asked: EngineBench
+    #: Pods a second from JSON in hand to bound in the store.
+    end_to_end_per_s: float
+    #: Pods a second through the same decoder to interned heads, nothing else.
+    decode_only_per_s: float
+    #: Microseconds of kernel a pod in the throughput pass.
+    kernel_us_per_pod: float
+    #: Median milliseconds from submit to bound at the steady rate.
+    p50_ms: float | None
+    #: 99th percentile of the same.
+    p99_ms: float | None
+    #: Pods a second really submitted in the latency pass.
+    rate_reached_per_s: float | None
+    #: Peak resident memory in MB.
+    rss_mb: float
+    #: Part of the throughput pass's time by stage.
+    stages: dict[str, float]
+    #: Pods bound in the throughput pass.
+    bound: int
+    #: Pods that found no place.
+    unplaced: int
+    #: Share of claims that the binder refused.
+    conflicts: float
+    #: Whether fast results equalled the reference on a sample.
+    equal_to_reference: bool
+    #: Seconds of setting up.
+    setup_s: float
+
+
+class _Bench:
+    """One run."""
+
+    def __init__(self, asked: EngineBench) -> None:
+        self.asked = asked
+        self.clock = WallClock()
+        self.rng = Rng(asked.seed)
+        started = self.clock.monotonic()
+        spec = TemplateSpec(
+            classes=asked.classes,
+            constrained=asked.constrained,
+            units=asked.units,
+            gangs=asked.units > 1,
+            zones=asked.zones,
+        )
+        self.templates = PodTemplates(spec, self.rng.child("pods"))
+        self.store = self._store()
+        self._load()
+        config = PlaneConfig(
+            profile=load_profile(asked.profile),
+            shards=asked.shards,
+            seed=asked.seed,
+            tier=asked.tier,
+        )
+        self.plane = Plane(config, self.store, self.clock)
+        self.plane.run_until_idle()
+        self._warm_up()
+        gc.collect()
+        gc.freeze()
+        self.setup_s = self.clock.monotonic() - started
+
+    def _store(self) -> MemoryStore | SqliteStore:
+        if self.asked.store.startswith("sqlite:"):
+            path = Path(self.asked.store.removeprefix("sqlite:"))
+            return SqliteStore(path, self.clock, self.rng.child("store"))
+        return MemoryStore(self.clock, self.rng.child("store"))
+
+    def _load(self) -> None:
+        """Nodes, and running pods as records that share their class's body."""
+        asked = self.asked
+        nodes = synthetic_nodes(asked.nodes, self.rng.child("fleet"), zones=asked.zones)
+        names = [node.name for node in nodes]
+        self.store.create(NODE, [node_body(node) for node in nodes])
+        if not asked.running:
+            return
+        bodies = self.templates.class_bodies
+        chosen = self.templates.running_classes(asked.running).tolist()
+        self.store.seed(
+            Record(POD, "default", f"run-{i:07d}", f"u-{i:07d}", 1, bodies[c], names[i % len(names)])
+            for i, c in enumerate(chosen)
+        )
+
+    def _warm_up(self) -> None:
+        """Compile the kernels and see each class once, as a server that has been up for a while."""
+        self._submit(self.templates.bodies(max(2 * self.asked.classes, 512)))
+        self.plane.run_until_idle()
+
+    def _submit(self, bodies: Sequence[bytes]) -> None:
+        if self.templates.group_bodies:
+            self.store.create(POD_GROUP, self.templates.group_bodies)
+            self.templates.group_bodies.clear()
+        replies = self.store.create(POD, bodies)
+        wrong = next((r for r in replies if r.outcome is not Outcome.OK), None)
+        if wrong is not None:
+            raise RuntimeError(f"the store refused a bench pod: {wrong.message}")
+
+    def throughput(self) -> dict[str, Any]:
+        """Everything at once: seconds, stages, kernel time, what was bound."""
+        bodies = self.templates.bodies(self.asked.pods)
+        watches = self._stopwatches()
+        before = self.plane.binder.counts.copy()
+        start = self.clock.monotonic()
+        for first in range(0, len(bodies), SUBMIT):
+            self._submit(bodies[first : first + SUBMIT])
+            self.plane.step()
+        self.plane.run_until_idle()
+        took = self.clock.monotonic() - start
+        counts = self.plane.binder.counts - before
+        refused = sum(n for cause, n in counts.items() if cause not in ("granted", "bound"))
+        return {
+            "seconds": took,
+            "stages": watches.shares(took),
+            "kernel_s": watches.seconds["kernel"],
+            "bound": counts["bound"],
+            "conflicts": refused / max(1, refused + counts["granted"]),
+        }
+
+    def _stopwatches(self) -> Stopwatches:
+        watches = Stopwatches(self.clock)
+        plane = self.plane
+        watches.wrap(self.store, "create", "store.create")
+        watches.wrap(self.store, "bind", "store.bind")
+        watches.wrap(plane.pump, "poll", "pump")
+        for method in ("absorb", "wake", "dispatch", "answer"):
+            watches.wrap(plane.dispatcher, method, "dispatcher")
+        watches.wrap(plane.binder, "commit", "binder")
+        for shard in plane.shards:
+            watches.wrap(shard, "cycle", "shard")
+            watches.wrap(shard.runtime, "sync", "snapshot")
+            watches.wrap(shard.runtime, "run_kernel", "kernel")
+        return watches
+
+    def latency(self) -> tuple[float, float, float]:
+        """Open loop at a steady rate: p50 and p99 in ms, and the rate reached."""
+        count = int(self.asked.rate * self.asked.latency_s)
+        due = poisson_times(count, self.asked.rate, self.rng.child("latency"))
+        bodies = self.templates.bodies(count)
+        first = _number(bodies[0])
+        bound = np.full(count, np.nan)
+        self.plane.observers.append(lambda step: self._note(step, first, bound))
+        sent, start = 0, self.clock.monotonic()
+        self._origin = start
+        while sent < count:
+            now = self.clock.monotonic() - start
+            ready = int(np.searchsorted(due, now, "right"))
+            if ready > sent:
+                self._submit(bodies[sent:ready])
+                sent = ready
+            self.plane.step()
+        self.plane.run_until_idle()
+        took = self.clock.monotonic() - start
+        self.plane.observers.pop()
+        waits = (bound - due)[~np.isnan(bound)] * 1000
+        if not len(waits):
+            return float("nan"), float("nan"), 0.0
+        return float(np.percentile(waits, 50)), float(np.percentile(waits, 99)), count / took
+
+    def _note(self, step: Step, first: int, bound: npt.NDArray[np.float64]) -> None:
+        now = self.clock.monotonic() - self._origin
+        names = self.plane.cluster.pods.name
+        for verdict in step.verdicts:
+            index = [int(names[row][4:]) - first for row in verdict.granted.tolist()]
+            bound[[i for i in index if 0 <= i < len(bound)]] = now
+
+    def decode_only(self) -> float:
+        """Pods a second through the decoder and the interning table, best of three."""
+        bodies = self.templates.bodies(min(self.asked.pods, 50_000))
+        classes = Classes(Resources())
+        rates = []
+        for _ in range(3):
+            start = self.clock.monotonic()
+            intern = classes.intern
+            for body in bodies:
+                intern(decode_pod_head(body), body)
+            rates.append(len(bodies) / (self.clock.monotonic() - start))
+        return max(rates)
+
+    def equals_reference(self) -> bool:
+        """Whether cached rows equal what the rules themselves say, on a sample of classes."""
+        runtime = self.plane.shards[0].runtime
+        runtime.sync()
+        live = [c for c, users in enumerate(self.plane.cluster.classes.users) if users]
+        step = max(1, len(live) // SAMPLE)
+        return all(_same_row(runtime, class_id) for class_id in live[::step])
+
+
+def run_engine_bench(asked: EngineBench) -> EngineResult:
+    """Measure; peak memory is the process's own, so run it in a fresh one."""
+    bench = _Bench(asked)
+    passed = bench.throughput()
+    latency = bench.latency() if asked.rate > 0 else (None, None, None)
+    equal = bench.equals_reference()
+    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    bench.store.close()
+    return EngineResult(
+        asked=asked,
+        end_to_end_per_s=round(passed["bound"] / passed["seconds"], 1),
+        decode_only_per_s=round(bench.decode_only(), 1),
+        kernel_us_per_pod=round(1e6 * passed["kernel_s"] / max(1, passed["bound"]), 3),
+        p50_ms=_rounded(latency[0]),
+        p99_ms=_rounded(latency[1]),
+        rate_reached_per_s=_rounded(latency[2]),
+        rss_mb=round(rss, 1),
+        stages=passed["stages"],
+        bound=passed["bound"],
+        unplaced=asked.pods - passed["bound"],
+        conflicts=round(passed["conflicts"], 5),
+        equal_to_reference=equal,
+        setup_s=round(bench.setup_s, 2),
+    )
+
+
+def _same_row(runtime: Runtime, class_id: int) -> bool:
+    """Whether one class's cached row equals the rules' own answer."""
+    fast = runtime.row(class_id)
+    return bool(np.array_equal(fast, runtime.reference_row(class_id)))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
+
+
+def _number(body: bytes) -> int:
+    """The number in a bench pod's name."""
+    return int(decode_pod_head(body).metadata.name[4:])

@@ -1,0 +1,175 @@
+"""Public builders and a harness: the short way to a cluster, for tests, plugins and notebooks.
+
+    harness = Harness(nodes=[make_node("n1", cpu="4")])
+    harness.submit(make_pod("web", cpu="500m"))
+    harness.settle()
+    assert harness.node_of("web") == "n1"
+
+The harness drives a real plane over a memory store in virtual time. Objects are plain JSON bytes, as
+a store takes them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from stretto.api.kinds import NODE, POD, POD_GROUP, Kind
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.framework.profile import Profile, load_profile
+from stretto.plane import Plane, PlaneConfig
+from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS
+from stretto.state.cluster import GPU_PRODUCT, SCHEDULER_NAME
+from stretto.state.invariants import Breach, check_all
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Deletion, Outcome, Store
+
+GROUP_NAME = "godel.bytedance.com/pod-group-name"
+"""Annotation and label that make a pod a member of a PodGroup."""
+
+
+def make_node(
+    name: str, *, cpu: str = "8", memory: str = "32Gi", gpus: int = 0, **more: Any
+) -> bytes:
+    """A node as JSON.
+
+    ``more`` may hold ``model`` (of its GPUs), ``zone``, ``labels``, ``taints`` (list of mappings),
+    ``unschedulable``, ``pods`` (how many it takes, 110) and ``resources`` (further amounts).
+    """
+    labels = {"kubernetes.io/hostname": name, **more.get("labels", {})}
+    if "zone" in more:
+        labels["topology.kubernetes.io/zone"] = more["zone"]
+    if "model" in more:
+        labels[GPU_PRODUCT] = more["model"]
+    amounts = {"cpu": cpu, "memory": memory, "pods": str(more.get("pods", 110))}
+    if gpus:
+        amounts[GPU] = str(gpus)
+    amounts |= more.get("resources", {})
+    spec: dict[str, Any] = {"taints": more.get("taints", [])}
+    if more.get("unschedulable"):
+        spec["unschedulable"] = True
+    return _encode("v1", "Node", {"name": name, "labels": labels}, spec, {"allocatable": amounts})
+
+
+def make_pod(
+    name: str, *, cpu: str = "100m", memory: str = "128Mi", gpus: int = 0, **more: Any
+) -> bytes:
+    """A pending pod as JSON.
+
+    ``more`` may hold ``namespace``, ``gpu_milli``, ``gpu_models``, ``group`` (PodGroup name), ``owner``
+    (mapping of an ownerReference), ``priority``, ``node`` (already bound), ``ports`` (host ports),
+    ``labels``, ``annotations``, ``resources`` (further requests), ``scheduler`` and ``spec`` (merged).
+    """
+    labels, notes = dict(more.get("labels", {})), dict(more.get("annotations", {}))
+    if "group" in more:
+        labels[GROUP_NAME] = notes[GROUP_NAME] = more["group"]
+    if "gpu_milli" in more:
+        notes[GPU_MILLI] = str(more["gpu_milli"])
+    if "gpu_models" in more:
+        notes[GPU_MODELS] = more["gpu_models"]
+    requests = {"cpu": cpu, "memory": memory, **more.get("resources", {})}
+    if gpus:
+        requests[GPU] = str(gpus)
+    ports = [{"containerPort": p, "hostPort": p} for p in more.get("ports", ())]
+    container = {"name": "main", "resources": {"requests": requests}, "ports": ports}
+    spec: dict[str, Any] = {
+        "schedulerName": more.get("scheduler", SCHEDULER_NAME),
+        "containers": [container],
+        **more.get("spec", {}),
+    }
+    if "priority" in more:
+        spec["priority"] = more["priority"]
+    if "node" in more:
+        spec["nodeName"] = more["node"]
+    meta: dict[str, Any] = {
+        "name": name,
+        "namespace": more.get("namespace", "default"),
+        "labels": labels,
+        "annotations": notes,
+    }
+    if "owner" in more:
+        meta["ownerReferences"] = [more["owner"]]
+    return _encode("v1", "Pod", meta, spec, {})
+
+
+def make_group(name: str, min_member: int, namespace: str = "default", **spec: Any) -> bytes:
+    """A PodGroup as JSON; ``spec`` holds further fields in wire spelling."""
+    meta = {"name": name, "namespace": namespace}
+    version = "scheduling.godel.kubewharf.io/v1alpha1"
+    return _encode(version, "PodGroup", meta, {"minMember": min_member, **spec}, {})
+
+
+class Harness:
+    """A plane over a store in virtual time, with the questions tests ask."""
+
+    def __init__(
+        self,
+        nodes: Sequence[bytes] = (),
+        *,
+        profile: str | Profile = "default",
+        config: Mapping[str, Any] | None = None,
+        store: Store | None = None,
+    ) -> None:
+        """Start with nodes; ``config`` overrides fields of ``PlaneConfig``."""
+        #: Virtual time.
+        self.clock = ManualClock()
+        #: The store; in memory unless one is given.
+        self.store: Store = store or MemoryStore(self.clock, Rng(0))
+        chosen = load_profile(profile) if isinstance(profile, str) else profile
+        #: The plane.
+        self.plane = Plane(
+            PlaneConfig(profile=chosen, **dict(config or {})), self.store, self.clock
+        )
+        self.create(NODE, *nodes)
+
+    def create(self, kind: Kind, *bodies: bytes) -> None:
+        """Create objects; a refusal is an error of the test."""
+        for reply in self.store.create(kind, bodies):
+            if reply.outcome is not Outcome.OK:
+                raise AssertionError(f"the store refused an object: {reply.message}")
+
+    def submit(self, *pods: bytes) -> None:
+        """Create pods."""
+        self.create(POD, *pods)
+
+    def group(self, name: str, min_member: int, **spec: Any) -> None:
+        """Create a PodGroup."""
+        self.create(POD_GROUP, make_group(name, min_member, **spec))
+
+    def delete(self, name: str, namespace: str = "default") -> None:
+        """Delete a pod."""
+        self.store.delete(POD, [Deletion(namespace, name)])
+
+    def settle(self, seconds: float = 0.0) -> None:
+        """Step until nothing moves; then let time pass and do so at every instant that is due."""
+        self.plane.run_until_idle()
+        end = self.clock.monotonic() + seconds
+        while self.clock.monotonic() < end:
+            due = self.plane.next_due()
+            self.clock.advance(max(min(due, end) - self.clock.monotonic(), 0.001))
+            self.plane.run_until_idle()
+
+    def node_of(self, name: str, namespace: str = "default") -> str:
+        """Node of a pod in the store; empty while it waits."""
+        record = self.store.get(POD, namespace, name)
+        return record.node if record is not None else ""
+
+    def placements(self, namespace: str = "default") -> dict[str, str]:
+        """Pod name to node of every pod of a namespace; empty while it waits."""
+        records = self.store.list(POD).records
+        return {r.name: r.node for r in records if r.namespace == namespace}
+
+    def breaches(self) -> list[Breach]:
+        """What is wrong with the books; empty when all is well."""
+        return check_all(self.plane.cluster)
+
+
+def _encode(
+    version: str, kind: str, meta: Mapping[str, Any], spec: Mapping[str, Any], status: Mapping[str, Any]
+) -> bytes:
+    """An object as JSON, empty parts left out."""
+    parts = {"metadata": meta, "spec": spec, "status": status}
+    return msgspec.json.encode(
+        {"apiVersion": version, "kind": kind, **{k: v for k, v in parts.items() if v}}
+    )
