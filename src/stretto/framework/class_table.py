@@ -6,11 +6,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.effective import HostPort
 from stretto.framework.program import DEVICE_REQUESTS, REQUESTS, ClassTable, StaticTable
 from stretto.state.classes import PodClass
 from stretto.state.cluster import Cluster
 from stretto.state.eligibility import Eligibility
-from stretto.state.ports import HostPort
 from stretto.state.resources import NEVER, PODS
 
 NO_EXTRA: Final = np.zeros((1, 0), np.int16)

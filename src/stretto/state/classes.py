@@ -16,12 +16,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.effective import host_ports, pod_requests
+from stretto.api.effective import HostPort, host_ports, requests
 from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head
 from stretto.api.pods import Pod, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
-from stretto.state.ports import HostPort
 from stretto.state.resources import PODS, Resources
 
 GPU: Final = "nvidia.com/gpu"
@@ -211,18 +210,18 @@ class Classes:
 
     def _build(self, head: PodHead, body: bytes) -> PodClass:
         spec = decode_spec(body)
-        amounts, ports = pod_requests(spec), host_ports(spec)
+        amounts, ports = requests(spec), host_ports(spec)
         devices = tuple(
             _device_request(kind, amounts.pop(kind), head.metadata)
             for kind in sorted(self.device_kinds & amounts.keys())
         )
         column = self._resources.column
-        requests = tuple(sorted((column(name), n) for name, n in amounts.items() if n))
+        asked = tuple(sorted((column(name), n) for name, n in amounts.items() if n))
         return PodClass(
             id=-1,
             serial=0,
             spec=_placing_part(spec),
-            requests=requests,
+            requests=asked,
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
             labels=(),

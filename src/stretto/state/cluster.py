@@ -36,7 +36,7 @@ class ClusterConfig(msgspec.Struct, frozen=True):
     #: Names under which pods ask for this scheduler.
     scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
     #: Resources managed device by device, with the node label that names their model.
-    device_kinds: Mapping[str, str] = {GPU: GPU_PRODUCT}
+    device_kinds: Mapping[str, str] = msgspec.field(default_factory=lambda: {GPU: GPU_PRODUCT})
     #: Priority of pods that state none.
     default_priority: int = 0
     #: Blocks of each zone that are filled side by side: the number of shards.

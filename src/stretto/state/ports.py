@@ -6,16 +6,12 @@ when it asks for all addresses, and the all-addresses bit of the same port other
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  (Kubernetes' name for "every address", not a bind)
-"""Host IP that conflicts with every other."""
+from stretto.api.effective import HostPort
 
-HostPort = tuple[str, str, int]
-"""(host IP, protocol, port)."""
 
 
 class Ports:
@@ -56,7 +52,7 @@ class Ports:
         for port in ports:
             if port not in self._bits:
                 self._bits[port] = len(self._bits)
-                self._by_port.setdefault(port[1:], []).append(port)
+                self._by_port.setdefault((port.protocol, port.port), []).append(port)
         words = -(-max(1, len(self._bits)) // 64)
         if words > self.words:
             more = np.zeros((len(self.used), words - self.words), np.uint64)
@@ -65,9 +61,9 @@ class Ports:
     def conflict_mask(self, ports: Iterable[HostPort]) -> npt.NDArray[np.uint64]:
         """uint64[word]: the bits that must be clear for these ports to be free."""
         mask = np.zeros(self.words, np.uint64)
-        for address, protocol, number in ports:
-            for other in self._by_port.get((protocol, number), ()):
-                if address in (ANY_ADDRESS, other[0]) or other[0] == ANY_ADDRESS:
+        for port in ports:
+            for other in self._by_port.get((port.protocol, port.port), ()):
+                if port.conflicts(other):
                     bit = self._bits[other]
                     mask[bit // 64] |= np.uint64(1 << (bit % 64))
         return mask
