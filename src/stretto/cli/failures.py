@@ -1,0 +1,116 @@
+"""The one place that turns whatever ends a command into a message and an exit code.
+
+A command raises; it never prints an error and never calls `sys.exit`. With ``--json`` the message
+is one JSON object on stderr, so that a program that reads the data can read the failure too.
+"""
+
+import json
+import os
+import sys
+import traceback
+from typing import Final, NamedTuple
+
+import click
+
+from stretto.base.errors import ExitCode, StrettoError
+
+#: What a shell shows for a program whose reader went away (128 + SIGPIPE).
+BROKEN_PIPE: Final = 141
+#: Version of the object that is printed with ``--json``.
+SCHEMA: Final = "stretto.error/v1"
+#: I/O errors that mean "this path cannot be used", as against "the disk is full".
+_BAD_PATHS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: handled wherever Ctrl-C is, so the same partial report is kept."""
+
+
+class Failure(NamedTuple):
+    """What ended a command, ready to be printed."""
+
+    #: Class of the error, for programs.
+    kind: str
+    #: One sentence for people; empty prints nothing.
+    message: str
+    #: What the process ends with.
+    code: int
+    #: Whether it may be a bug of ours, so that `-v` shows where.
+    unexpected: bool = False
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Message and exit code of anything that a command may raise."""
+    kind = type(error).__name__
+    if isinstance(error, StrettoError):
+        return Failure(kind, str(error), int(error.exit_code))
+    if isinstance(error, click.ClickException):
+        return Failure(kind, _usage(error), error.exit_code)
+    if isinstance(error, Terminated):
+        return Failure(kind, "terminated", int(ExitCode.INTERRUPTED))
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Failure("Interrupted", "interrupted", int(ExitCode.INTERRUPTED))
+    if isinstance(error, BrokenPipeError):
+        return Failure(kind, "", BROKEN_PIPE)
+    if isinstance(error, OSError):
+        code = ExitCode.USAGE if isinstance(error, _BAD_PATHS) else ExitCode.ERROR
+        return Failure(kind, _of_system(error), int(code))
+    if isinstance(error, MemoryError):
+        return Failure(kind, "out of memory; try a smaller input", int(ExitCode.ERROR))
+    if isinstance(error, RecursionError):
+        return Failure(kind, "the input is nested too deeply", int(ExitCode.ERROR), unexpected=True)
+    told = f"{kind}: {error}" if str(error) else kind
+    return Failure(kind, f"unexpected {told}", int(ExitCode.ERROR), unexpected=True)
+
+
+def _usage(error: click.ClickException) -> str:
+    """What was wrong with the command line, and where the right form stands."""
+    text = error.format_message().strip()
+    context = getattr(error, "ctx", None)
+    return f"{text} (see `{context.command_path} --help`)" if context is not None else text
+
+
+def _of_system(error: OSError) -> str:
+    """An I/O error with the path it is about."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def report(error: BaseException, *, as_json: bool, verbose: bool) -> int:
+    """Print what ended a command on stderr; returns the exit code."""
+    failure = failure_of(error)
+    if failure.code == BROKEN_PIPE:
+        _drop_output()
+        return failure.code
+    try:
+        if verbose and failure.unexpected:
+            traceback.print_exception(error, file=sys.stderr)
+        print_failure(failure, as_json=as_json, verbose=verbose)
+    except BrokenPipeError:
+        _drop_output()
+    return failure.code
+
+
+def print_failure(failure: Failure, *, as_json: bool, verbose: bool) -> None:
+    """Write the sentence, or the object, to stderr."""
+    hint = "-v shows where" if failure.unexpected and not verbose else ""
+    if as_json:
+        told = {"kind": failure.kind, "message": failure.message, "exit_code": failure.code}
+        click.echo(
+            json.dumps({"schema": SCHEMA, "error": told | ({"hint": hint} if hint else {})}),
+            err=True,
+        )
+    elif failure.code == ExitCode.INTERRUPTED:
+        click.echo(f"stretto: {failure.message}", err=True)
+    else:
+        behind = f" ({hint})" if hint else ""
+        click.echo(f"stretto: error: {failure.message}{behind}", err=True)
+
+
+def _drop_output() -> None:
+    """Nobody reads any more: let the interpreter's last flush go nowhere instead of failing."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass

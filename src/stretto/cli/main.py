@@ -1,0 +1,141 @@
+"""The group of all verbs. It knows each by name and sentence, and imports one only to run it.
+
+So `stretto --version` and `stretto --help` cost what Python and click cost, whatever the verbs
+need; a test looks at the modules that were loaded.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import FrameType
+from typing import Any, Final, NamedTuple
+
+import click
+
+from stretto import __version__
+from stretto.base.errors import UnknownNameError
+from stretto.cli import failures
+from stretto.cli.options import Given, shared_options
+
+
+class Verb(NamedTuple):
+    """One command, before it is imported."""
+
+    #: ``module:attribute`` under ``stretto.cli``.
+    place: str
+    #: What it does, for the list.
+    sentence: str
+
+
+#: Every command, in the order of the help.
+VERBS: Final[Mapping[str, Verb]] = {
+    "run": Verb("run:command", "Run the scheduler over a scenario in real time and report."),
+    "simulate": Verb("simulate:command", "Run one policy over a trace in virtual time."),
+    "compare": Verb("compare:command", "Run several policies and seeds over a trace."),
+    "explain": Verb("explain:command", "Say why a pod is pending, or why it is where it is."),
+    "bench": Verb("bench:command", "Measure what this machine can do."),
+    "chaos": Verb("chaos:command", "Run the fault simulator and check every law."),
+}
+
+
+#: Set by a shell that asks how a word may be completed.
+COMPLETE: Final = "_STRETTO_COMPLETE"
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, in the order of the table."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        module, attribute = verb.place.split(":")
+        found = getattr(import_module(f"stretto.cli.{module}"), attribute)
+        if not isinstance(found, click.Command):
+            raise TypeError(f"stretto.cli.{verb.place} is no command")
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb that is meant; a typo names the nearest."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            raise UnknownNameError("command", args[0], VERBS)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.sentence) for name, verb in VERBS.items()])
+
+    def main(  # type: ignore[override]  # click's overloads are about a mode that we do not have
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> Any:
+        """Run a command line to its exit code; every error ends here."""
+        if COMPLETE in os.environ:
+            return super().main(args, "stretto", complete_var=COMPLETE)
+        sys.exit(self._run(list(sys.argv[1:] if args is None else args)))
+
+    def _run(self, words: list[str]) -> int:
+        """Parse and invoke; click's own loop would end a broken pipe its own way."""
+        given = Given()
+        try:
+            with self.make_context("stretto", list(words), obj=given) as context:
+                self.invoke(context)
+            sys.stdout.flush()
+        except click.exceptions.Exit as ended:
+            return ended.exit_code
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the one place for it)
+            return self._report(error, given, words)
+        return 0
+
+    def _report(self, error: BaseException, given: Given, words: list[str]) -> int:
+        as_json = bool(given.json) or asks_for_json(words)
+        return failures.report(error, as_json=as_json, verbose=given.verbose > 0)
+
+
+def asks_for_json(words: Sequence[str]) -> bool:
+    """Whether a command line names ``--json``, for errors that come before it is parsed."""
+    return any(word == "--json" or word.startswith("--json=") for word in words)
+
+
+HELP: Final = """One scheduler for services, batch, streaming and machine learning.
+
+Data goes to stdout, everything else to stderr. Every command has --help with an example.
+"""
+
+cli = LazyGroup(
+    "stretto",
+    help=HELP,
+    params=shared_options(out=False),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+cli = click.version_option(__version__, message="stretto %(version)s")(cli)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    """SIGTERM ends a command as Ctrl-C does: with a partial report and exit code 130."""
+    raise failures.Terminated
+
+
+def main() -> None:
+    """The entry point of the ``stretto`` command."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()
