@@ -19,6 +19,8 @@ from stretto.inputs.objects import GROUP, NAMESPACE, SCHEDULER_NAME, ZONE_LABEL,
 
 MAX_CLASSES: Final = 10_000
 """Classes that can be told apart by their requests."""
+MAX_UNIT: Final = 100_000
+"""Pods of one unit: more than the largest gang that was ever reported."""
 FIRST_HOST_PORT: Final = 20_000
 """Host ports are given from here on, one per class, so that classes do not meet."""
 DEDICATED: Final = "dedicated"
@@ -130,8 +132,8 @@ def _check(spec: TemplateSpec) -> None:
         raise InputError("classes", spec.classes, f"an integer 1..{MAX_CLASSES}")
     if not 0 <= spec.constrained <= 1:
         raise InputError("constrained", spec.constrained, "a share 0..1")
-    if not 1 <= spec.units <= 100_000:
-        raise InputError("units", spec.units, "an integer 1..100000")
+    if not 1 <= spec.units <= MAX_UNIT:
+        raise InputError("units", spec.units, f"an integer 1..{MAX_UNIT}")
     if not 1 <= spec.zones <= 1000:
         raise InputError("zones", spec.zones, "an integer 1..1000")
 
