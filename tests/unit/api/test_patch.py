@@ -1,0 +1,140 @@
+"""Patches do what the RFCs and Kubernetes say."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stretto.api.patch import PatchType, apply_patch, json_patch, merge_patch
+from stretto.base.errors import ConflictError, InputError
+
+# ---------------------------------------------------------------- RFC 7386, its appendix
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "result"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"a": "foo"}, None, None),
+        ({"a": "foo"}, "bar", "bar"),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_a_merge_patch_does_what_its_rfc_shows(target: Any, patch: Any, result: Any) -> None:
+    assert merge_patch(target, patch) == result
+
+
+# ---------------------------------------------------------------- RFC 6902, its appendix
+
+
+def operation(op: str, path: str, **more: Any) -> dict[str, Any]:
+    return {"op": op, "path": path, **{name.rstrip("_"): value for name, value in more.items()}}
+
+
+@pytest.mark.parametrize(
+    ("document", "change", "result"),
+    [
+        ({"foo": "bar"}, operation("add", "/baz", value="qux"), {"baz": "qux", "foo": "bar"}),
+        ({"foo": [1, 3]}, operation("add", "/foo/1", value=2), {"foo": [1, 2, 3]}),
+        ({"foo": [1]}, operation("add", "/foo/-", value=[2]), {"foo": [1, [2]]}),
+        ({"foo": [1]}, operation("add", "/foo/1", value=2), {"foo": [1, 2]}),
+        ({"foo": 1}, operation("add", "", value=[]), []),
+        ({"baz": 1, "foo": 2}, operation("remove", "/baz"), {"foo": 2}),
+        ({"foo": [1, 2, 3]}, operation("remove", "/foo/1"), {"foo": [1, 3]}),
+        ({"foo": 1}, operation("replace", "/foo", value=2), {"foo": 2}),
+        ({"a": {"b": 1}, "c": 2}, operation("move", "/d", from_="/a/b"), {"a": {}, "c": 2, "d": 1}),
+        ({"a": [1, 2, 3]}, operation("move", "/a/2", from_="/a/0"), {"a": [2, 3, 1]}),
+        ({"a": {"b": 1}}, operation("copy", "/c", from_="/a"), {"a": {"b": 1}, "c": {"b": 1}}),
+        ({"a/b": 1, "m~n": 2}, operation("test", "/a~1b", value=1), {"a/b": 1, "m~n": 2}),
+        ({"~1": 1}, operation("remove", "/~01"), {}),
+        ({"": 1}, operation("replace", "/", value=2), {"": 2}),
+        ({"a": None}, operation("test", "/a", value=None), {"a": None}),
+    ],
+)  # fmt: skip
+def test_a_json_patch_does_what_its_rfc_shows(document: Any, change: Any, result: Any) -> None:
+    assert json_patch(document, [change], "x") == result
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        operation("add", "/a/b", value=1),
+        operation("add", "/list/5", value=1),
+        operation("add", "/list/01", value=1),
+        operation("add", "/list/x", value=1),
+        operation("add", "/list/-1", value=1),
+        operation("add", "/x"),
+        operation("add", "x", value=1),
+        operation("remove", "/missing"),
+        operation("remove", "/list/-"),
+        operation("replace", "/missing", value=1),
+        operation("move", "/list/0/x", from_="/list/0"),
+        operation("copy", "/x", from_="/missing"),
+        operation("copy", "/x"),
+        operation("jump", "/x"),
+        {"op": "remove"},
+        "remove",
+    ],
+)
+def test_an_operation_that_cannot_be_done_is_refused_with_its_number(change: Any) -> None:
+    with pytest.raises(InputError, match="patch of pod web: operation 1"):
+        json_patch({"list": [{}], "a": 1}, [operation("test", "/a", value=1), change], "pod web")
+
+
+@pytest.mark.parametrize(
+    ("found", "asked"), [(1, 2), (1, True), ([1], [1, 2]), ({"a": 0}, {"a": False})]
+)
+def test_a_failed_test_is_a_conflict(found: Any, asked: Any) -> None:
+    with pytest.raises(ConflictError):
+        json_patch({"a": found}, [operation("test", "/a", value=asked)], "x")
+
+
+def test_a_json_patch_changes_its_arguments_never() -> None:
+    document: Any = {"a": [1]}
+    value: Any = {"b": []}
+    steps = [operation("add", "/a/-", value=value), operation("add", "/a/1/b/-", value=1)]
+    json_patch(document, steps, "x")
+    assert (document, value) == ({"a": [1]}, {"b": []})
+
+
+def test_more_than_10_000_operations_are_refused() -> None:
+    with pytest.raises(InputError, match="at most 10000 operations"):
+        json_patch({}, [operation("add", "/a", value=1)] * 10_001, "x")
+
+
+def test_copies_of_copies_are_stopped_before_they_fill_memory() -> None:
+    bomb = [operation("copy", f"/a{at}", from_="") for at in range(100)]
+    with pytest.raises(InputError, match="copies of at most"):
+        json_patch({"x": "y" * 100}, bomb, "x")
+
+
+@pytest.mark.parametrize(
+    ("patch", "patch_type"),
+    [
+        (b"[]", PatchType.MERGE),
+        (b"7", PatchType.STRATEGIC),
+        (b"{}", PatchType.JSON),
+        (b'[{"op":"add","path":"","value":1}]', PatchType.JSON),
+        (b"[" * 100_000, PatchType.JSON),
+        (b"{", PatchType.MERGE),
+        (msgspec.json.encode([operation("copy", "/a/a", from_="/a")] * 900), PatchType.JSON),
+    ],
+)
+def test_a_patch_of_bytes_is_checked(patch: bytes, patch_type: PatchType) -> None:
+    with pytest.raises(InputError):
+        apply_patch(b'{"a":{}}', patch, patch_type, "pod web")
+
+
+def test_a_patch_of_bytes_gives_bytes() -> None:
+    assert apply_patch(b'{"a":1}', b'{"b":2}', PatchType.MERGE, "x") == b'{"a":1,"b":2}'

@@ -1,0 +1,124 @@
+"""YAML means what it means to kubectl, and cannot hurt."""
+
+from typing import Any
+
+import pytest
+
+from stretto.api.yaml_text import dump_document, load_documents
+from stretto.base.errors import InputError
+
+
+def load(text: str | bytes) -> Any:
+    (document,) = load_documents(text, "f.yaml")
+    return document[1]
+
+
+def refusal(text: str | bytes) -> str:
+    with pytest.raises(InputError) as refused:
+        list(load_documents(text, "f.yaml"))
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("1", 1),
+        ("-3", -3),
+        ("1_000", 1000),
+        ("0777", 511),
+        ("0o17", 15),
+        ("0x1f", 31),
+        ("0b11", 3),
+        ("1.5", 1.5),
+        ("1e3", 1000.0),
+        ("yes", True),
+        ("Off", False),
+        ("n", False),
+        ("~", None),
+        ("2024-01-01T00:00:00Z", "2024-01-01T00:00:00Z"),
+        ("1:30", "1:30"),
+        ("500m", "500m"),
+        ("'1'", "1"),
+        ('"yes"', "yes"),
+        ("!!str 1", "1"),
+        ("! 1", "1"),
+        ("!!int 7", 7),
+        ("123456789012345678901234567890", 1.2345678901234568e29),
+    ],
+)
+def test_a_word_means_what_it_means_to_kubectl(word: str, value: object) -> None:
+    assert load(f"a: {word}") == {"a": value}
+    assert type(load(f"a: {word}")["a"]) is type(value)
+
+
+def test_documents_are_told_with_the_line_they_begin_at() -> None:
+    found = list(load_documents("a: 1\n---\n---\n# nothing\n---\nb: [1, {c: 2}]\n", "f.yaml"))
+    assert found == [("f.yaml, line 1", {"a": 1}), ("f.yaml, line 5", {"b": [1, {"c": 2}]})]
+
+
+def test_keys_become_texts_as_in_json() -> None:
+    assert load("1: a\ntrue: b\nc: d") == {"1": "a", "true": "b", "c": "d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a: 1\nb:\n  c: 1\n  c: 2", "line 4: got 'c', expected each key once"),
+        ("1: a\n'1': b", "each key once"),
+        ("a: &x 1\nb: *x", "line 2: got '*x', expected no aliases"),
+        ("a: {<<: {b: 1}}", "expected a key; quote it, or write merged keys out"),
+        ("~: 1", "expected a key"),
+        ("? [a]\n: b", "expected a text as key"),
+        ("a: .inf", "a finite number"),
+        ("a: 1e999", "a finite number"),
+        (f"a: {'9' * 5000}", "a finite number"),
+        ("a: !!python/object:os.system x", "plain YAML without tags"),
+        ("a: !!int x", "fits its tag"),
+        ("a: !!bool x", "fits its tag"),
+        ("a: !mine x", "plain YAML without tags"),
+        ("a:\n\tb", "line 2: got 'found character that cannot start any token', expected YAML"),
+        ("a: 'b", "expected YAML"),
+        ("a: b: c", "expected YAML"),
+        ("a\0b", "expected YAML"),
+        (b"\x89PNG\r\n\x1a\n\0", "is it a binary file?"),
+        ("a: \ud800", "expected YAML"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_line(text: str | bytes, complaint: str) -> None:
+    message = refusal(text)
+    assert message.startswith("f.yaml")
+    assert complaint in message
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{a: " * 100_000, "- " * 100_000, "? " * 100_000])
+def test_deep_nesting_is_refused_before_it_is_built(text: str) -> None:
+    assert "f.yaml, line 1: got 'a" in refusal(text)
+
+
+def test_a_billion_laughs_are_one_refusal() -> None:
+    laughs = "a: &a [x, x]\n" + "".join(
+        f"{new}: &{new} [*{old}, *{old}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    assert "no aliases" in refusal(laughs)
+
+
+def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.api.yaml_text.MAX_VALUES", 10)
+    assert "at most 10 in one document" in refusal("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
+
+
+def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.api.yaml_text.MAX_FILE_BYTES", 10)
+    assert "split it into several files" in refusal("a: 12345678")
+
+
+@pytest.mark.parametrize(
+    "text", ["y", "1e3", "0777", "~", "", "1:30", ".inf", "a\nb\n", " x", "<<"]
+)
+def test_texts_that_look_like_something_else_are_quoted(text: str) -> None:
+    assert load(dump_document({text: text})) == {text: text}
+
+
+def test_what_is_written_is_made_for_humans() -> None:
+    text = dump_document({"b": [{"name": "é"}], "a": "one\ntwo\n", "c": {}})
+    assert text == "b:\n- name: é\na: |\n  one\n  two\nc: {}\n"
