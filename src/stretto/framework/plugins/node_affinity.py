@@ -1,0 +1,205 @@
+"""NodeAffinity: the nodes that a pod must, and would like to, run on.
+
+A node passes when it has every label of ``nodeSelector`` and meets any one required term, and any
+one required term of the profile's ``addedAffinity`` where that is set. The score is absolute: of
+the weights of all preferred terms, the percentage whose terms the node meets. (kube-scheduler
+relates the sum to the best node found for this pod.)
+
+Kubernetes' details hold: a term without rules is met by no node; Gt and Lt need an integer label; a
+term that cannot be read is met by no node, and a pod that has only such is told what is wrong.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from stretto.api.meta import NodeSelectorTerm
+from stretto.api.pods import NodeAffinity as NodeAffinitySpec
+from stretto.api.pods import PodSpec
+from stretto.api.selectors import NodeTerm, node_term
+from stretto.base.errors import InputError, StrettoError
+from stretto.framework.contract import (
+    TOP_SCORE,
+    BoolArray,
+    Fail,
+    FilterRule,
+    IntArray,
+    Refusal,
+    Restrict,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.units import Cure
+
+NAME: Final = "NodeAffinity"
+REASON: Final = "node(s) didn't match Pod's node affinity/selector"
+REASON_ADDED: Final = "node(s) didn't match scheduler-enforced node affinity"
+REASON_CONFLICT: Final = "pod affinity terms conflict"
+ADDED: Final = "addedAffinity"
+"""The one argument: an affinity that holds for every pod of the profile."""
+COMPILED_LIMIT: Final = 4096
+"""Compiled specs kept, one per class in use; all are dropped when full."""
+
+Terms = tuple[NodeTerm, ...]
+
+
+class _Wishes(NamedTuple):
+    """The node affinity of a pod or profile, compiled."""
+
+    #: Labels that must be there, as sorted pairs.
+    selector: tuple[tuple[str, str], ...]
+    #: Required alternatives; ``None`` when nothing is required.
+    required: Terms | None
+    #: Preferred terms with their weights.
+    preferred: tuple[tuple[NodeTerm, int], ...]
+    #: What is wrong with the required terms, when all of them are unreadable.
+    complaint: str = ""
+
+
+class NodeAffinity(FilterRule, ScoreRule):
+    """Filters and scores nodes by their labels and names."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_LABELS | Cure.POD_CHANGED
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Read ``addedAffinity``, in the form of a pod's ``nodeAffinity``."""
+        super().__init__(args)
+        if unknown := sorted(set(args) - {ADDED}):
+            raise InputError(f"args of {NAME}", unknown, f"only {ADDED}")
+        self._added = _read_added(args.get(ADDED))
+        self._compiled: dict[int, tuple[PodSpec, _Wishes]] = {}
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """Selector, required and preferred terms; ``None`` when nothing is asked for."""
+        halves = (self.filter_signature(pod), self.score_signature(pod))
+        return None if halves == (None, None) else halves
+
+    def filter_signature(self, pod: PodClass) -> Hashable | None:
+        """Selector and required terms, sorted."""
+        wishes = self._wishes(pod)
+        if not wishes.selector and wishes.required is None and self._added.required is None:
+            return None
+        required = None if wishes.required is None else frozenset(wishes.required)
+        return (wishes.selector, required)
+
+    def score_signature(self, pod: PodClass) -> Hashable | None:
+        """Preferred terms with their weights, sorted."""
+        wishes = self._wishes(pod)
+        if not wishes.preferred and not self._added.preferred:
+            return None
+        return tuple(sorted(wishes.preferred, key=repr))
+
+    def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
+        """The named nodes, when every required term names some (DaemonSets' pods do)."""
+        wishes = self._wishes(pod)
+        if wishes.complaint:
+            return Fail(wishes.complaint)
+        if not wishes.required:
+            return None
+        names: set[str] = set()
+        for term in wishes.required:
+            pinned = term.names()
+            if pinned is None:
+                return None
+            names |= pinned
+        if not names:
+            return Fail(REASON_CONFLICT)
+        return Restrict(view.nodes.slots_named(frozenset(names)))
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where profile and pod are both content."""
+        return self._passes_added(view, slots) & self._passes_own(pod, view, slots)
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Nodes that the profile refuses, then those that the pod does; neither by its pods."""
+        added = ~self._passes_added(view, slots)
+        own = ~self._passes_own(pod, view, slots) & ~added
+        masks = ((REASON_ADDED, added), (REASON, own))
+        return [Refusal(reason, mask, resolvable=False) for reason, mask in masks if mask.any()]
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: percentage of the preferred weights that the node meets."""
+        preferred = self._added.preferred + self._wishes(pod).preferred
+        met = np.zeros(len(slots), np.int64)
+        for term, weight in preferred:
+            met += weight * view.nodes.matches_term(term, slots)
+        total = max(1, sum(weight for _, weight in preferred))
+        return (TOP_SCORE * met // total).astype(np.int32)
+
+    def _passes_added(self, view: View, slots: SlotArray) -> BoolArray:
+        if self._added.required is None:
+            return np.ones(len(slots), np.bool_)
+        return view.nodes.matches(self._added.required, slots)
+
+    def _passes_own(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        wishes, nodes = self._wishes(pod), view.nodes
+        mask = np.ones(len(slots), np.bool_)
+        for key, value in wishes.selector:
+            mask &= nodes.labels.equal(key, value, slots)
+        if wishes.required is not None:
+            mask &= nodes.matches(wishes.required, slots)
+        return mask
+
+    def _wishes(self, pod: PodClass) -> _Wishes:
+        """What a class asks for, compiled once a spec."""
+        found = self._compiled.get(id(pod.spec))
+        if found is not None and found[0] is pod.spec:
+            return found[1]
+        if len(self._compiled) >= COMPILED_LIMIT:
+            self._compiled.clear()
+        affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+        wishes = _compile(affinity or NodeAffinitySpec(), pod.spec.node_selector)
+        self._compiled[id(pod.spec)] = (pod.spec, wishes)
+        return wishes
+
+
+def _compile(affinity: NodeAffinitySpec, selector: Mapping[str, str]) -> _Wishes:
+    """A pod's affinity and selector; terms that cannot be read are met by no node."""
+    where = "spec.affinity.nodeAffinity"
+    required, complaints = None, []
+    if affinity.required is not None:
+        asked = affinity.required.node_selector_terms
+        read = [_term(term, f"{where}.required[{i}]") for i, term in enumerate(asked)]
+        required = tuple(term for term in read if isinstance(term, NodeTerm))
+        complaints = [term for term in read if isinstance(term, str)]
+    preferred = [
+        (term, wish.weight)
+        for i, wish in enumerate(affinity.preferred)
+        if isinstance(term := _term(wish.preference, f"{where}.preferred[{i}]"), NodeTerm)
+        and wish.weight > 0
+        and (term.labels.rules or term.fields.rules)
+    ]
+    complaint = complaints[0] if complaints and not required else ""
+    return _Wishes(tuple(sorted(selector.items())), required, tuple(preferred), complaint)
+
+
+def _term(term: NodeSelectorTerm, where: str) -> NodeTerm | str:
+    """One term compiled, or what is wrong with it."""
+    try:
+        return node_term(term.match_expressions, term.match_fields, where)
+    except StrettoError as error:
+        return str(error)
+
+
+def _read_added(value: object) -> _Wishes:
+    """The profile's affinity; here an unreadable term is refused."""
+    if value is None:
+        return _compile(NodeAffinitySpec(), {})
+    where = f"args of {NAME}: {ADDED}"
+    try:
+        affinity = msgspec.convert(value, NodeAffinitySpec)
+    except msgspec.ValidationError as error:
+        raise InputError(where, value, f"a node affinity: {error}") from error
+    terms = [wish.preference for wish in affinity.preferred]
+    if affinity.required is not None:
+        terms += affinity.required.node_selector_terms
+    for term in terms:
+        node_term(term.match_expressions, term.match_fields, where)
+    return _compile(affinity, {})

@@ -1,0 +1,58 @@
+"""NodeName: a pod that names its node goes there or nowhere."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.base.errors import InputError
+from stretto.framework.contract import (
+    BoolArray,
+    FilterRule,
+    Refusal,
+    Restrict,
+    Scope,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.units import Cure
+
+NAME: Final = "NodeName"
+REASON: Final = "node(s) didn't match the requested node name"
+
+
+class NodeName(FilterRule):
+    """Allows the one node of ``spec.nodeName``; has no say without it."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.NODE_ADDED
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Take no arguments."""
+        super().__init__(args)
+        if args:
+            raise InputError(f"args of {NAME}", sorted(args), "no arguments")
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The node's name."""
+        return pod.spec.node_name or None
+
+    def prepare(self, pod: PodClass, view: View) -> Restrict | None:
+        """The named node's slot, or none while there is no such node."""
+        if not pod.spec.node_name:
+            return None
+        return Restrict(view.nodes.slots_named((pod.spec.node_name,)))
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True on the named node."""
+        if not pod.spec.node_name:
+            return np.ones(len(slots), np.bool_)
+        passes: BoolArray = slots == view.nodes.by_name.get(pod.spec.node_name, -1)
+        return passes
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Every other node, for good."""
+        refused = ~self.filter(pod, view, slots)
+        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []

@@ -1,0 +1,56 @@
+"""NodeUnschedulable: no new pods on cordoned nodes.
+
+A cordon counts as a taint ``node.kubernetes.io/unschedulable`` with effect ``NoSchedule``: pods
+that bear that taint (DaemonSets' do) may go there.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.api.core import Taint
+from stretto.base.errors import InputError
+from stretto.framework.contract import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.state.classes import PodClass
+from stretto.state.taints import NO_SCHEDULE, tolerates
+from stretto.state.units import Cure
+
+NAME: Final = "NodeUnschedulable"
+REASON: Final = "node(s) were unschedulable"
+CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+"""The taint that a cordon counts as."""
+
+
+class NodeUnschedulable(FilterRule):
+    """Refuses cordoned nodes to pods that do not bear a cordon."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Take no arguments."""
+        super().__init__(args)
+        if args:
+            raise InputError(f"args of {NAME}", sorted(args), "no arguments")
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The same for all pods that do not bear a cordon; the others it has no say in."""
+        return None if _bears_cordon(pod) else NAME
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where the node is not cordoned, or everywhere."""
+        if _bears_cordon(pod):
+            return np.ones(len(slots), np.bool_)
+        passes: BoolArray = view.nodes.unschedulable[slots] == 0
+        return passes
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """The cordoned nodes; evicting pods does not help."""
+        refused = ~self.filter(pod, view, slots)
+        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
+
+
+def _bears_cordon(pod: PodClass) -> bool:
+    return any(tolerates(each, CORDON) for each in pod.spec.tolerations)

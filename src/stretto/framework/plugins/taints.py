@@ -1,0 +1,93 @@
+"""TaintToleration: no pods on nodes whose taints they do not bear.
+
+``NoSchedule`` and ``NoExecute`` refuse; ``PreferNoSchedule`` costs score. The score is absolute:
+100 / (1 + n) for n taints not borne, rounded down. The first such taint costs half the scale and
+each further one less, so several can be told apart and a node's score does not depend on other
+nodes. (kube-scheduler stretches the counts found between 0 and 100 anew for each pod.)
+
+Distinct lists of taints are few: each is judged once and the answer gathered by slot.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.base.errors import InputError
+from stretto.framework.contract import (
+    TOP_SCORE,
+    BoolArray,
+    FilterRule,
+    IntArray,
+    Refusal,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.taints import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    toleration_keys,
+    untolerated,
+)
+from stretto.state.units import Cure
+
+NAME: Final = "TaintToleration"
+REASON: Final = "node(s) had untolerated taint(s)"
+HARD: Final = (NO_SCHEDULE, NO_EXECUTE)
+"""Effects that refuse."""
+SOFT: Final = (PREFER_NO_SCHEDULE,)
+"""Effects that cost score."""
+
+
+class TaintToleration(FilterRule, ScoreRule):
+    """Refuses or disfavours nodes by their taints."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Take no arguments."""
+        super().__init__(args)
+        if args:
+            raise InputError(f"args of {NAME}", sorted(args), "no arguments")
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """All that matters of the tolerations; never ``None``: taints concern every pod."""
+        return toleration_keys(pod.spec.tolerations, (*HARD, *SOFT))
+
+    def filter_signature(self, pod: PodClass) -> Hashable | None:
+        """What matters of the tolerations where a taint refuses."""
+        return toleration_keys(pod.spec.tolerations, HARD)
+
+    def score_signature(self, pod: PodClass) -> Hashable | None:
+        """What matters of the tolerations where a taint costs score."""
+        return toleration_keys(pod.spec.tolerations, SOFT)
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where every refusing taint is borne."""
+        passes: BoolArray = _untolerated(pod, view, slots, HARD) == 0
+        return passes
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """The nodes with taints not borne; evicting pods does not help."""
+        refused = ~self.filter(pod, view, slots)
+        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: 100 / (1 + n) for n disfavouring taints not borne."""
+        count = _untolerated(pod, view, slots, SOFT)
+        return (TOP_SCORE // (1 + count)).astype(np.int32)
+
+
+def _untolerated(pod: PodClass, view: View, slots: SlotArray, effects: tuple[str, ...]) -> IntArray:
+    """int32[k]: taints with these effects that the pod does not bear."""
+    nodes = view.nodes
+    counts = np.zeros(len(nodes.taint_sets), np.int32)
+    for number in nodes.taint_ids_in(slots).tolist():
+        counts[number] = untolerated(nodes.taint_sets[number], pod.spec.tolerations, effects)
+    return counts[nodes.taint_set[slots]]

@@ -1,0 +1,197 @@
+"""Cached rows equal what a plain walk over the nodes finds, whatever happened to the nodes."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.api.core import Node
+from stretto.api.pods import Toleration
+from stretto.api.selectors import NodeTerm, node_term
+from stretto.framework.contract import View
+from stretto.framework.plugins.node_affinity import NodeAffinity
+from stretto.framework.plugins.node_name import NodeName
+from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
+from stretto.framework.plugins.taints import TaintToleration
+from stretto.state import static_rows
+from stretto.state.classes import PodClass
+from stretto.state.eligibility import Eligibility
+from stretto.state.nodes import Nodes
+from tests.sketch import a_class, a_node, affinity, look, term
+
+TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+# ---------------------------------------------------------------- the plain walk
+
+
+def passes(pod: PodClass, node: Node) -> bool:
+    spec, name, labels = pod.spec, node.metadata.name, node.metadata.labels
+    if node.spec.unschedulable and not borne(
+        "node.kubernetes.io/unschedulable", "", "NoSchedule", pod
+    ):
+        return False
+    if spec.node_name not in ("", name):
+        return False
+    hard = [taint for taint in node.spec.taints if taint.effect != "PreferNoSchedule"]
+    if not all(borne(taint.key, taint.value, taint.effect, pod) for taint in hard):
+        return False
+    if any(labels.get(key) != value for key, value in spec.node_selector.items()):
+        return False
+    required = spec.affinity.node_affinity.required if wishes(pod) else None
+    if required is None:
+        return True
+    return any(compiled(each).matches(name, labels) for each in required.node_selector_terms)
+
+
+def score(pod: PodClass, node: Node) -> int:
+    soft = [taint for taint in node.spec.taints if taint.effect == "PreferNoSchedule"]
+    shunned = sum(not borne(taint.key, taint.value, taint.effect, pod) for taint in soft)
+    met = total = 0
+    for wish in spec_affinity(pod).preferred if wishes(pod) else ():
+        total += wish.weight
+        if compiled(wish.preference).matches(node.metadata.name, node.metadata.labels):
+            met += wish.weight
+    liked = 100 * met // total if total else 0
+    return TAINT_WEIGHT * (100 // (1 + shunned)) + AFFINITY_WEIGHT * liked
+
+
+def borne(key: str, value: str, effect: str, pod: PodClass) -> bool:
+    def one(toleration: Toleration) -> bool:
+        if toleration.effect not in ("", effect) or toleration.key not in ("", key):
+            return False
+        return toleration.operator == "Exists" or toleration.value == value
+
+    return any(one(toleration) for toleration in pod.spec.tolerations)
+
+
+def wishes(pod: PodClass) -> bool:
+    return pod.spec.affinity is not None
+
+
+def spec_affinity(pod: PodClass) -> Any:
+    assert pod.spec.affinity is not None
+    return pod.spec.affinity.node_affinity
+
+
+def compiled(wire: Any) -> NodeTerm:
+    return node_term(wire.match_expressions, wire.match_fields, "test")
+
+
+# ---------------------------------------------------------------- what happens
+
+labels = st.dictionaries(
+    st.sampled_from(["zone", "gen", "gpu"]), st.sampled_from(["a", "b", "3", "12", "-4"])
+)
+taints = st.lists(
+    st.builds(
+        "{}={}:{}".format, st.sampled_from("kl"), st.sampled_from("xy"), st.sampled_from(EFFECTS)
+    ),
+    max_size=3,
+)
+slots = st.sampled_from([0, 1, 2, 5, 7, 64, 77, 129])
+rules = st.sampled_from(
+    ["zone In a", "zone In a,b", "zone NotIn a", "gpu Exists", "gpu DoesNotExist"]
+) | st.sampled_from(["gen Gt 3", "gen Lt 3", "@ In n5", "@ NotIn n5", "@ In n77"])
+terms = st.builds(lambda each: term(*each), st.lists(rules, min_size=1, max_size=3, unique=True))
+tolerations = st.fixed_dictionaries(
+    {},
+    optional={
+        "key": st.sampled_from(["k", "l", "node.kubernetes.io/unschedulable"]),
+        "operator": st.sampled_from(["Equal", "Exists"]),
+        "value": st.sampled_from(["x", "y"]),
+        "effect": st.sampled_from(EFFECTS),
+    },
+)
+affinities = st.builds(
+    affinity,
+    required=st.none() | st.lists(terms, max_size=2),
+    preferred=st.lists(st.tuples(st.integers(1, 100), terms), max_size=3),
+)
+pods = st.builds(
+    a_class,
+    nodeName=st.sampled_from(["", "", "", "n7"]),
+    nodeSelector=st.dictionaries(
+        st.sampled_from(["zone", "gen"]), st.sampled_from("ab"), max_size=1
+    ),
+    tolerations=st.lists(tolerations, max_size=2),
+    affinity=st.none() | affinities,
+)
+events = st.one_of(
+    st.tuples(st.just("put"), slots, labels, taints, st.booleans()),
+    st.tuples(st.just("remove"), slots),
+    st.tuples(st.just("ask"), st.integers(0, 5)),
+    st.tuples(st.just("look")),
+)
+
+
+class World:
+    """Nodes as objects and as columns, side by side."""
+
+    def __init__(self, classes: list[PodClass], row_bytes: int) -> None:
+        self.objects: dict[int, Node] = {}
+        self.nodes = Nodes()
+        self.classes = classes
+        taint, wish = TaintToleration({}), NodeAffinity({})
+        self.rows: Eligibility[View] = Eligibility(
+            [NodeUnschedulable({}), NodeName({}), taint, wish],
+            [(taint, TAINT_WEIGHT), (wish, AFFINITY_WEIGHT)],
+            self.nodes,
+            lambda: look(self.nodes),
+            row_bytes,
+        )
+
+    def step(self, event: tuple[Any, ...]) -> None:
+        match event:
+            case ("put", slot, labels, taints, cordoned):
+                node = a_node(f"n{slot}", labels, taints=taints, unschedulable=cordoned)
+                self.objects[slot] = node
+                if self.nodes.put(slot, node):
+                    self.rows.refresh([slot])
+            case ("remove", slot):
+                if self.objects.pop(slot, None) is not None:
+                    self.nodes.remove(slot)
+                    self.rows.refresh([slot])
+            case ("ask", number):
+                self.check(self.classes[number % len(self.classes)])
+            case _:
+                self.rows.rows.sum()
+
+    def check(self, pod: PodClass) -> None:
+        row, scores = self.rows.filter_row(pod), self.rows.score_row(pod)
+        allowed = {slot for slot, node in self.objects.items() if passes(pod, node)}
+        assert set(np.flatnonzero(self.rows.rows[row]).tolist()) == allowed
+        wanted = {slot: score(pod, node) for slot, node in self.objects.items()}
+        found = self.rows.scores[scores]
+        assert {slot: int(found[slot]) for slot in wanted} == wanted
+        assert not np.delete(found, list(wanted)).any()
+
+
+def play(world: World, happens: list[tuple[Any, ...]]) -> None:
+    for event in happens:
+        world.step(event)
+    for pod in world.classes:
+        world.check(pod)
+        live = world.nodes.live_slots()
+        row = world.rows.filter_row(pod)
+        assert world.rows.filter_on(pod, live).tolist() == world.rows.rows[row, live].tolist()
+
+
+@given(st.lists(pods, min_size=1, max_size=6), st.lists(events, max_size=40))
+def test_rows_equal_a_plain_walk_over_the_nodes(
+    classes: list[PodClass], happens: list[tuple[Any, ...]]
+) -> None:
+    play(World(classes, row_bytes=1 << 20), happens)
+
+
+@given(st.lists(pods, min_size=4, max_size=6), st.lists(events, max_size=40))
+def test_rows_stay_right_when_there_are_too_few_of_them(
+    classes: list[PodClass], happens: list[tuple[Any, ...]]
+) -> None:
+    kept = static_rows.LEAST_ROWS
+    static_rows.LEAST_ROWS = 3  # type: ignore[misc]
+    try:
+        play(World(classes, row_bytes=0), happens)
+    finally:
+        static_rows.LEAST_ROWS = kept  # type: ignore[misc]
