@@ -1,0 +1,79 @@
+"""What the contract is asked of: every store, with the few things in which stores may differ.
+
+A test that needs more than every store can give names the capability; all else holds for all, a
+Kubernetes API server included.
+"""
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.stores.faulty import NO_FAULTS, FaultyStore
+from stretto.stores.memory import MemoryStore
+from stretto.stores.sqlite import SqliteStore
+from stretto.stores.store import Event, EventType, Store, UnitStore, Watch
+
+HISTORY = 64
+"""Events that the stores under test keep: few, so that a test can outrun them."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One store under test."""
+
+    #: Name in the test's id.
+    name: str
+    #: Opens an empty store in a folder of its own.
+    make: Callable[[Path], Store]
+    #: Fields that the type does not know are kept (an API server prunes them).
+    keeps_unknown_fields: bool = True
+    #: A bind to a node that is not there is refused (an API server does not look).
+    checks_nodes: bool = True
+    #: Budgets are counted as soon as they exist (a bare API server has no controller for it).
+    counts_disruptions: bool = True
+    #: Pods on a node go at once (an API server waits for the node's agent).
+    removes_bound_pods: bool = True
+    #: Changes after which a watch that did not read is too old; 0 where the store will not say.
+    history: int = HISTORY
+    #: Seconds that an event may take to arrive.
+    latency: float = 0.0
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Store]:
+        """An empty store, closed in the end."""
+        with tempfile.TemporaryDirectory() as folder:
+            store = self.make(Path(folder))
+            try:
+                yield store
+            finally:
+                store.close()
+
+    def read(self, watch: Watch, count: int) -> list[Event]:
+        """The next ``count`` changes of a watch, or fewer where no more arrive in time."""
+        events: list[Event] = []
+        deadline = time.monotonic() + self.latency
+        while True:
+            events += [each for each in watch.poll() if each.type is not EventType.BOOKMARK]
+            if len(events) >= count or time.monotonic() >= deadline:
+                return events
+            time.sleep(0.01)
+
+
+def _memory(_: Path) -> UnitStore:
+    return MemoryStore(ManualClock(), Rng(1), history=HISTORY)
+
+
+def _sqlite(folder: Path) -> UnitStore:
+    return SqliteStore(folder / "store.sqlite", ManualClock(), Rng(1), history=HISTORY)
+
+
+def _faulty(folder: Path) -> UnitStore:
+    return FaultyStore(_memory(folder), Rng(2), NO_FAULTS, ManualClock())
+
+
+SUBJECTS = (Subject("memory", _memory), Subject("sqlite", _sqlite), Subject("faulty", _faulty))
