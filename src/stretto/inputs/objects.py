@@ -50,7 +50,7 @@ def object_name(name: str) -> str:
     """
     if is_dns_subdomain(name):
         return name
-    plain = re.sub(r"[^a-z0-9.-]+|\.\.+|\.-|-\.", "-", name.lower())[:240].strip("-.")
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower())[:240].strip("-")
     return f"{plain or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 

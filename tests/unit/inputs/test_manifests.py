@@ -1,0 +1,251 @@
+"""Kubernetes files: read, checked among themselves, controllers turned into pods."""
+
+import io
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from stretto.base.errors import InputError, StrettoError
+from stretto.inputs.manifests import ManifestOptions, load_objects, read_manifests
+from stretto.inputs.relations import InputObject
+
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {disk: %s}}\n"
+GROUP = "godel.bytedance.com/pod-group-name"
+
+
+def pod(name: str, more: str = "") -> str:
+    spec = "spec: {containers: [{name: main}]}"
+    return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}{more}}}\n{spec}\n"
+
+
+def controller(kind: str, name: str, spec: str, template: str = "") -> str:
+    version = "batch/v1" if kind == "Job" else "apps/v1"
+    inner = f"{{metadata: {{labels: {{app: x}}}}, spec: {{containers: [{{name: c}}]{template}}}}}"
+    body = f"spec: {{{spec}template: {inner}}}"
+    return f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}}}\n{body}\n"
+
+
+def gang(name: str, members: int) -> str:
+    version = "scheduling.godel.kubewharf.io/v1alpha1"
+    head = f"apiVersion: {version}\nkind: PodGroup\nmetadata: {{name: {name}}}\n"
+    return f"{head}spec: {{minMember: {members}}}\n"
+
+
+def owned(by: str, kind: str = "Pod") -> str:
+    return f", ownerReferences: [{{apiVersion: v1, kind: {kind}, name: {by}, uid: ''}}]"
+
+
+def load(folder: Path, *texts: str, keep: bool = False) -> list[InputObject]:
+    (folder / "app.yaml").write_text("---\n".join(texts))
+    return load_objects([folder / "app.yaml"], ManifestOptions(keep_missing_owners=keep))
+
+
+def refused(folder: Path, *texts: str) -> str:
+    with pytest.raises(StrettoError) as caught:
+        load(folder, *texts)
+    return str(caught.value).removeprefix(f"{folder}/")
+
+
+def names(objects: list[InputObject]) -> list[str]:
+    return [each.name for each in objects]
+
+
+# ---------------------------------------------------------------- reading
+
+
+def test_objects_get_the_default_namespace_and_ask_us(tmp_path: Path) -> None:
+    (item,) = load(tmp_path, pod("web"))
+    body = msgspec.json.decode(item.body)
+    assert (item.namespace, body["metadata"]["namespace"]) == ("default", "default")
+    assert body["spec"]["schedulerName"] == "stretto"
+
+
+def test_a_pod_that_asks_another_scheduler_is_left_alone(tmp_path: Path) -> None:
+    text = pod("web").replace("{containers", "{schedulerName: other, containers")
+    (item,) = load(tmp_path, text)
+    assert msgspec.json.decode(item.body)["spec"]["schedulerName"] == "other"
+
+
+def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b.yml", "a.yaml", "c.json", "readme.md"):
+        (tmp_path / name).write_text(pod(name.split(".")[0]) if name != "c.json" else POD_JSON)
+    assert names(read_manifests(tmp_path)) == ["a", "b", "c"]
+
+
+POD_JSON = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"c"},"spec":{"containers":[]}}'
+
+
+def test_a_folder_without_manifests_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"expected a folder with \.yaml, \.yml, \.json files"):
+        read_manifests(tmp_path)
+
+
+def test_a_dash_reads_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(pod("web").encode())))
+    assert names(read_manifests(Path("-"))) == ["web"]
+
+
+def test_a_list_is_unfolded(tmp_path: Path) -> None:
+    text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": [
+        msgspec.json.decode(POD_JSON)
+    ]}).decode()  # fmt: skip
+    assert names(load(tmp_path, text)) == ["c"]
+
+
+def test_a_malformed_field_is_refused_with_file_and_path(tmp_path: Path) -> None:
+    text = pod("web").replace("main", "7")
+    assert refused(tmp_path, text) == (
+        "app.yaml: pod web: spec.containers[0].name: got 7, expected a text"
+    )
+
+
+def test_an_unknown_kind_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    text = pod("web").replace("kind: Pod", "kind: Pood")
+    assert "unknown kind 'v1 Pood'; did you mean v1 Pod" in refused(tmp_path, text)
+
+
+def test_an_object_without_a_name_is_refused(tmp_path: Path) -> None:
+    assert "Pod: metadata.name: got nothing, expected a name" in refused(tmp_path, pod("''"))
+
+
+def test_a_generated_name_is_made_up(tmp_path: Path) -> None:
+    text = pod("x").replace("name: x", "generateName: web-")
+    assert names(load(tmp_path, text)) == ["web-00000"]
+
+
+def test_a_file_of_comments_has_no_objects(tmp_path: Path) -> None:
+    assert "expected at least one Kubernetes object" in refused(tmp_path, "# nothing yet\n")
+
+
+# ---------------------------------------------------------------- relations
+
+
+def test_an_object_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    message = refused(tmp_path, pod("web"), pod("web"))
+    assert message.startswith(
+        "app.yaml: Pod default/web: metadata.name: got 'web', expected a name"
+    )
+
+
+def test_an_owner_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, pod("web", owned("gone", "ReplicaSet"))) == (
+        "app.yaml: Pod default/web: metadata.ownerReferences[0]: got 'ReplicaSet gone', "
+        "expected an owner that is in the input; "
+        "add the owner, drop the reference, or keep missing owners"
+    )
+
+
+def test_missing_owners_can_be_kept(tmp_path: Path) -> None:
+    assert names(load(tmp_path, pod("web", owned("gone")), keep=True)) == ["web"]
+
+
+def test_owners_in_a_circle_are_refused(tmp_path: Path) -> None:
+    texts = [pod("a", owned("b")), pod("b", owned("c")), pod("c", owned("a"))]
+    message = refused(tmp_path, *texts)
+    assert "expected owners without a circle; drop one of the references" in message
+    assert "Pod default/a -> Pod default/b" in message
+
+
+def test_an_object_cannot_own_itself(tmp_path: Path) -> None:
+    assert "got 'Pod default/a -> Pod default/a'" in refused(tmp_path, pod("a", owned("a")))
+
+
+def test_a_namesake_of_the_owner_is_refused(tmp_path: Path) -> None:
+    owner = pod("a", ", uid: new")
+    text = pod("b", owned("a").replace("''", "old"))
+    assert "expected the uid of Pod default/a, 'new'" in refused(tmp_path, owner, text)
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        (3, "got 3, expected 1..2, the number of its pods; add pods to the same input"),
+        (0, "got 0, expected 1..2, the number of its pods; ask for one pod at least"),
+        (-1, "got -1, expected 1..2, the number of its pods; ask for one pod at least"),
+    ],
+)
+def test_a_gang_that_cannot_be_whole_is_refused(
+    tmp_path: Path, members: int, expected: str
+) -> None:
+    member = f", annotations: {{{GROUP}: train}}"
+    message = refused(tmp_path, gang("train", members), pod("a", member), pod("b", member))
+    assert message == f"app.yaml: PodGroup default/train: spec.minMember: {expected}"
+
+
+def test_a_gang_may_be_named_by_label(tmp_path: Path) -> None:
+    assert load(tmp_path, gang("train", 1), pod("a", f", labels: {{{GROUP}: train}}"))
+
+
+def test_a_gang_without_any_pod_is_refused(tmp_path: Path) -> None:
+    assert "got 1, expected pods of the group" in refused(tmp_path, gang("train", 1))
+
+
+# ---------------------------------------------------------------- controllers
+
+
+def test_a_deployment_becomes_pods_of_its_replica_set(tmp_path: Path) -> None:
+    pods = load(tmp_path, controller("Deployment", "web", "replicas: 3, "))
+    owners = [each.meta().owner_references[0] for each in pods]
+    assert len(pods) == 3
+    assert {owner.kind for owner in owners} == {"ReplicaSet"}
+    assert len({owner.uid for owner in owners}) == 1
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "Job"])
+def test_one_pod_is_wanted_when_nothing_is_said(tmp_path: Path, kind: str) -> None:
+    (item,) = load(tmp_path, controller(kind, "web", ""))
+    assert item.kind.kind == "Pod"
+    assert item.meta().labels == {"app": "x"}
+
+
+def test_the_pods_of_a_stateful_set_are_numbered(tmp_path: Path) -> None:
+    text = controller("StatefulSet", "db", "replicas: 2, ordinals: {start: 5}, ")
+    assert names(load(tmp_path, text)) == ["db-5", "db-6"]
+
+
+def test_a_job_runs_no_more_pods_than_it_wants_successes(tmp_path: Path) -> None:
+    assert len(load(tmp_path, controller("Job", "sum", "parallelism: 9, completions: 2, "))) == 2
+
+
+def test_a_suspended_job_has_no_pods(tmp_path: Path) -> None:
+    assert load(tmp_path, controller("Job", "sum", "suspend: true, ")) == []
+
+
+def test_a_daemon_set_has_a_pod_on_each_node_that_it_may_use(tmp_path: Path) -> None:
+    tainted = (NODE % ("c", "ssd")) + "spec: {taints: [{key: k, value: v, effect: NoSchedule}]}\n"
+    daemons = controller("DaemonSet", "agent", "", ", nodeSelector: {disk: ssd}")
+    objects = load(tmp_path, NODE % ("a", "ssd"), NODE % ("b", "hdd"), tainted, daemons)
+    (body,) = [each.body for each in objects if each.kind.kind == "Pod"]
+    assert b'"values":["a"]' in body
+
+
+def test_a_daemon_set_may_bear_every_taint(tmp_path: Path) -> None:
+    tainted = (NODE % ("c", "ssd")) + "spec: {taints: [{key: k, value: v, effect: NoExecute}]}\n"
+    daemons = controller("DaemonSet", "agent", "", ", tolerations: [{operator: Exists}]")
+    assert len(load(tmp_path, tainted, daemons)) == 2
+
+
+def test_a_controller_whose_pods_are_in_the_input_makes_none(tmp_path: Path) -> None:
+    text = pod("web-1", owned("web", "ReplicaSet"))
+    assert names(load(tmp_path, controller("ReplicaSet", "web", "replicas: 3, "), text)) == [
+        "web-1"
+    ]
+
+
+def test_the_same_controllers_make_the_same_pods(tmp_path: Path) -> None:
+    text = controller("Deployment", "web", "replicas: 2, ")
+    assert load(tmp_path, text) == load(tmp_path, text)
+
+
+def test_an_absurd_number_of_replicas_is_refused(tmp_path: Path) -> None:
+    text = controller("Deployment", "web", "replicas: 2000000000, ")
+    assert "expected 0..1000000 pods" in refused(tmp_path, text)
+
+
+def test_a_controller_without_a_template_is_refused(tmp_path: Path) -> None:
+    text = controller("Deployment", "web", "").replace("template", "tamplate")
+    assert "Deployment default/web: spec.template: got nothing, expected the pod to make" in (
+        refused(tmp_path, text)
+    )
