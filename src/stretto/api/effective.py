@@ -102,7 +102,7 @@ def _total(spec: PodSpec, standing_in: Mapping[str, Amounts], where: str) -> Amo
         whole = standing_in.get("")
         if whole is None:
             whole = _thousandths(spec.resources.requests, f"{where}.resources.requests")
-        total.update({name: each for name, each in whole.items() if _is_pod_level(name)})
+        total.update({name: each for name, each in whole.items() if is_pod_level(name)})
     _add(total, _thousandths(spec.overhead, f"{where}.overhead"))
     return total
 
@@ -115,7 +115,8 @@ def _asked(container: Container, standing_in: Mapping[str, Amounts], where: str)
     return _thousandths(container.resources.requests, f"{where}.resources.requests")
 
 
-def _is_pod_level(resource: str) -> bool:
+def is_pod_level(resource: str) -> bool:
+    """Whether a pod may ask for this resource as a whole."""
     return resource in _POD_LEVEL or resource.startswith("hugepages-")
 
 

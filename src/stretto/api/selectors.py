@@ -15,7 +15,7 @@ import msgspec
 
 from stretto.api import names
 from stretto.api.meta import LabelSelector, NodeSelector, SelectorRequirement
-from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.errors import InputError
 
 
 class Operator(StrEnum):
@@ -152,7 +152,8 @@ def _rule(requirement: SelectorRequirement, where: str, allowed: Iterable[Operat
     """A requirement with a known operator and as many values as that takes."""
     operator = _OPERATORS.get(requirement.operator)
     if operator is None or operator not in allowed:
-        raise UnknownNameError(f"operator at {where}.operator", requirement.operator, allowed)
+        expected = f"one of {', '.join(allowed)}"
+        raise InputError(f"{where}.operator", requirement.operator or None, expected)
     values = requirement.values
     path = f"{where}.values"
     if operator in (Operator.IN, Operator.NOT_IN):

@@ -1,31 +1,26 @@
 """Real objects, and what kube-scheduler itself decides of them: `../shared/data/kube_parity`."""
 
 import gzip
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.json import decode, encode
 
 from stretto.api import codec, effective, kinds, quantity, selectors
 from stretto.api.core import Node
 from stretto.api.pods import Pod
-
-DATA = Path(__file__).parents[4] / "shared" / "data" / "kube_parity"
-
-pytestmark = pytest.mark.skipif(
-    not DATA.is_dir(), reason="the recorded decisions (../shared/data/kube_parity) are not here"
-)
+from stretto.api.validation import validate
 
 #: What is left out when it has Go's zero value, or is no business of scheduling.
 UNREAD = {"clusterIP", "clusterIPs", "ports"}
 
 
 @pytest.fixture(scope="module")
-def cases() -> list[dict[str, Any]]:
-    with gzip.open(DATA / "cases.jsonl.gz") as lines:
-        return [json.loads(line) for line in lines]
+def cases(shared_data: Path) -> list[dict[str, Any]]:
+    with gzip.open(shared_data / "kube_parity" / "cases.jsonl.gz") as lines:
+        return [decode(line) for line in lines]
 
 
 def objects(case: dict[str, Any]) -> Iterator[tuple[kinds.Kind, dict[str, Any]]]:
@@ -62,11 +57,11 @@ def judged(cases: list[dict[str, Any]], plugin: str) -> Iterator[tuple[dict[str,
     for case in cases:
         before = case["expect"].get("prefilter", {}).get(plugin, {})
         if "preenqueue" not in case["expect"] and "code" not in before:
-            yield case, codec.decode_as(Pod, json.dumps(case["pod"]).encode())
+            yield case, codec.decode_as(Pod, encode(case["pod"]))
 
 
 def node_of(document: dict[str, Any]) -> Node:
-    return codec.decode_as(Node, json.dumps(document).encode())
+    return codec.decode_as(Node, encode(document))
 
 
 def test_every_recorded_object_is_read_and_written_without_loss(
@@ -74,9 +69,15 @@ def test_every_recorded_object_is_read_and_written_without_loss(
 ) -> None:
     for case in cases:
         for kind, document in objects(case):
-            written = json.loads(codec.encode(codec.decode(kind, json.dumps(document).encode())))
+            written = decode(codec.encode(codec.decode(kind, encode(document))))
             stated = {"apiVersion": kind.api_version, "kind": kind.kind, **document}
             assert significant(written) == significant(stated, kind.kind), case["id"]
+
+
+def test_what_an_api_server_let_in_is_let_in(cases: list[dict[str, Any]]) -> None:
+    for case in cases:
+        for kind, document in objects(case):
+            validate(codec.decode(kind, encode(document)))
 
 
 def test_setting_a_field_of_a_recorded_object_keeps_all_its_others(
@@ -84,15 +85,15 @@ def test_setting_a_field_of_a_recorded_object_keeps_all_its_others(
 ) -> None:
     for case in cases:
         for _, document in objects(case):
-            body = codec.set_fields(json.dumps(document).encode(), {("new", "field"): 1})
-            assert json.loads(body) == {**document, "new": {"field": 1}}
+            body = codec.set_fields(encode(document), {("new", "field"): 1})
+            assert decode(body) == {**document, "new": {"field": 1}}
 
 
 def test_requests_explain_every_insufficient_resource(cases: list[dict[str, Any]]) -> None:
     for case, pod in judged(cases, "NodeResourcesFit"):
         used: dict[str, dict[str, int]] = {}
         for each in case["pods"]:
-            running = codec.decode_as(Pod, json.dumps(each).encode())
+            running = codec.decode_as(Pod, encode(each))
             on_node = used.setdefault(running.spec.node_name, {})
             for name, amount in {"pods": 1, **effective.running_requests(running)}.items():
                 on_node[name] = on_node.get(name, 0) + amount
@@ -132,7 +133,7 @@ def test_host_ports_explain_every_node_without_free_ports(cases: list[dict[str, 
         wanted = effective.host_ports(pod.spec)
         taken: dict[str, list[effective.HostPort]] = {}
         for each in case["pods"] if wanted else ():
-            running = codec.decode_as(Pod, json.dumps(each).encode()).spec
+            running = codec.decode_as(Pod, encode(each)).spec
             taken.setdefault(running.node_name, []).extend(effective.host_ports(running))
         for document in case["nodes"]:
             name = document["metadata"]["name"]
