@@ -13,7 +13,8 @@ from pathlib import Path
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.stores.faulty import NO_FAULTS, FaultyStore
+from stretto.stores.faults import NO_FAULTS
+from stretto.stores.faulty import FaultyStore
 from stretto.stores.memory import MemoryStore
 from stretto.stores.sqlite import SqliteStore
 from stretto.stores.store import Event, EventType, Store, UnitStore, Watch

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from stretto.api.heads import PodHead
+from stretto.api.kinds import POD
 from stretto.base.errors import InputError
 from stretto.stores.admission import decode_changed
 from stretto.stores.edits import merged, with_annotations, with_status_of
@@ -26,7 +27,9 @@ def draft_update(draft: Draft, update: Update) -> Reply:
     if update.version is not None and update.version != old.version:
         return _changed(old)
     try:
-        _check(old, update.body)
+        head = decode_changed(old.kind, update.body)
+        node = head.spec.node_name if isinstance(head, PodHead) else ""
+        _check_fixed(old, (head.metadata.name, head.metadata.namespace), node)
         return _replaced(draft, old, with_status_of(update.body, old.body), None)
     except InputError as error:
         return invalid(error)
@@ -85,8 +88,11 @@ def _merged(draft: Draft, patch: Patch, change: Mapping[str, Any]) -> Reply:
         return Reply(Outcome.OK, record=old)
     folds = "metadata" in change
     try:
+        meta, spec = _object(change, "metadata"), _object(change, "spec")
+        named = meta.get("name"), meta.get("namespace")
+        _check_fixed(old, named, spec.get("nodeName") if old.kind == POD else None)
         body = merged(with_annotations(old) if folds else old.body, change)
-        _check(old, body)
+        decode_changed(old.kind, body)
     except InputError as error:
         return invalid(error)
     except (TypeError, ValueError, RecursionError) as error:
@@ -106,23 +112,28 @@ def _replaced(
     return Reply(Outcome.OK, record=draft.put(old, new))
 
 
-def _check(old: Record, body: bytes) -> None:
-    """Refuse a changed body that is malformed, renames the object or moves a pod."""
-    head = decode_changed(old.kind, body)
+def _check_fixed(old: Record, named: tuple[Any, Any], node: Any) -> None:
+    """Refuse to rename an object or to move a pod; what is empty or absent asks for neither."""
     what = old.kind.kind.lower()
     for field, value, fixed in (
-        ("name", head.metadata.name, old.name),
-        ("namespace", head.metadata.namespace, old.namespace),
+        ("name", named[0], old.name),
+        ("namespace", named[1], old.namespace),
     ):
-        if value not in ("", fixed):
+        if value and value != fixed:
             raise InputError(f"{what}.metadata.{field}", value, f"{fixed!r}: it cannot change")
-    if isinstance(head, PodHead) and head.spec.node_name not in ("", old.node):
+    if node and node != old.node:
         raise InputError(
             "pod.spec.nodeName",
-            head.spec.node_name,
+            node,
             f"{old.node!r}: only a bind gives a pod its node" if old.node else "no node",
             "bind the pod instead",
         )
+
+
+def _object(change: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A member of a patch where it is an object; else an empty one."""
+    value = change.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _is_held(record: Record) -> bool:

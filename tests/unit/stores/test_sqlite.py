@@ -1,0 +1,378 @@
+import contextlib
+import resource
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from stretto.api.kinds import CONFIG_MAP, NODE, POD
+from stretto.base.errors import InputError, TooOldError, UnreachableError
+from stretto.stores.journal import SqliteJournal
+from stretto.stores.render import render
+from stretto.stores.sqlite import SqliteStore
+from stretto.stores.store import Bind, Code, Deletion, Outcome, Patch, Record, Reply, Update
+from tests.contract import bodies
+from tests.unit.stores.shelf import SPACE, add_nodes, add_pods, done, sqlite, to
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    opened = sqlite(path)
+    yield opened
+    opened.close()
+
+
+@contextlib.contextmanager
+def opened_again(store: SqliteStore, path: Path) -> Iterator[SqliteStore]:
+    store.close()
+    again = sqlite(path)
+    try:
+        yield again
+    finally:
+        again.close()
+
+
+def everything(store: SqliteStore) -> list[Record]:
+    return [record for kind in (POD, NODE, CONFIG_MAP) for record in store.list(kind).records]
+
+
+def connection_of(store: SqliteStore) -> sqlite3.Connection:
+    return store._journal._connection
+
+
+# ---------------------------------------------------------------- restarts
+
+
+def test_every_write_is_there_after_a_restart(store: SqliteStore, path: Path) -> None:
+    add_nodes(store, "n1")
+    a, b, c, _ = add_pods(store, "a", "b", "c", "d")
+    store.create(CONFIG_MAP, [bodies.config("c", finalizers=["x/y"])])
+    store.bind([to(a, "n1"), to(b, "n1")])
+    done(store.bind([to(c, "n1")])[0])
+    store.patch(POD, [Patch(SPACE, "a", {"metadata": {"labels": {"x": "y"}}})])
+    store.patch_status(POD, [Patch(SPACE, "b", {"status": {"phase": "Running"}})])
+    store.update(POD, [Update(SPACE, "d", bodies.pod("d", labels={"new": "1"}))])
+    store.delete(CONFIG_MAP, [Deletion(SPACE, "c")])
+    store.delete(POD, [Deletion(SPACE, "c")])
+    before = everything(store)
+    with opened_again(store, path) as again:
+        assert everything(again) == before
+
+
+def test_annotations_of_a_bind_survive_a_restart(store: SqliteStore, path: Path) -> None:
+    add_nodes(store, "n1")
+    pod = add_pods(store, "a")[0]
+    bound = done(store.bind([Bind(SPACE, "a", pod.uid, "n1", {"gpu": "0,3"})])[0])
+    with opened_again(store, path) as again:
+        assert again.get(POD, SPACE, "a") == bound
+
+
+def test_versions_and_uids_go_on_after_a_restart(store: SqliteStore, path: Path) -> None:
+    pod = add_pods(store, "a")[0]
+    gone = done(store.delete(POD, [Deletion(SPACE, "a")])[0])
+    with opened_again(store, path) as again:
+        newer = add_pods(again, "a")[0]
+    assert newer.version > gone.version
+    assert newer.uid != pod.uid
+    assert newer.uid[:24] == pod.uid[:24]
+
+
+def test_a_watch_from_before_a_restart_is_too_old(store: SqliteStore, path: Path) -> None:
+    first, second = add_pods(store, "a", "b")
+    with opened_again(store, path) as again:
+        with pytest.raises(TooOldError):
+            again.watch(POD, first.version).poll()
+        watch = again.watch(POD, second.version)
+        add_pods(again, "c")
+        assert [event.record.name for event in watch.poll()] == ["c"]
+
+
+def test_a_pod_made_with_a_node_still_has_it_after_a_restart(
+    store: SqliteStore, path: Path
+) -> None:
+    body = b'{"metadata":{"name":"a"},"spec":{"nodeName":"n1"}}'
+    done(store.create(POD, [body])[0])
+    with opened_again(store, path) as again:
+        found = again.get(POD, SPACE, "a")
+        assert found is not None
+        assert found.node == "n1"
+
+
+def test_seeded_records_survive_and_share_their_bodies(store: SqliteStore, path: Path) -> None:
+    body = bodies.pod("any")
+    pods = [Record(POD, SPACE, f"p{n}", f"uid-{n}", n + 1, body, "n1") for n in range(50)]
+    store.seed(pods)
+    done(store.patch(POD, [Patch(SPACE, "p7", {"metadata": {"labels": {"x": "y"}}})])[0])
+    done(store.delete(POD, [Deletion(SPACE, "p8")])[0])
+    before = everything(store)
+    with opened_again(store, path) as again:
+        after = everything(again)
+        assert after == before
+        assert len({id(record.body) for record in after}) == 2
+        assert connection_of(again).execute("SELECT count(*) FROM bodies").fetchone() == (1,)
+
+
+def test_a_bind_does_not_write_the_body_again(store: SqliteStore) -> None:
+    add_nodes(store, "n1")
+    pods = add_pods(store, *(f"p{n}" for n in range(200)))
+    connection = connection_of(store)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.bind([to(pod, "n1") for pod in pods])
+    pages = connection.execute("PRAGMA wal_checkpoint").fetchone()[1]
+    assert pages <= 4
+
+
+def test_a_write_call_is_one_transaction(store: SqliteStore) -> None:
+    statements: list[str] = []
+    add_pods(store, "a")
+    connection_of(store).set_trace_callback(statements.append)
+    add_pods(store, *(f"p{n}" for n in range(50)))
+    assert [text for text in statements if text in ("BEGIN IMMEDIATE", "COMMIT")] == [
+        "BEGIN IMMEDIATE",
+        "COMMIT",
+    ]
+
+
+def test_the_file_is_durable_by_its_settings(store: SqliteStore) -> None:
+    execute = connection_of(store).execute
+    assert execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+# ---------------------------------------------------------------- what cannot be opened
+
+
+def test_a_second_process_is_told_that_the_store_is_in_use(store: SqliteStore, path: Path) -> None:
+    with pytest.raises(UnreachableError, match="another process has it open"):
+        sqlite(path)
+    add_pods(store, "still-works")
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"make .*missing first"):
+        sqlite(tmp_path / "missing" / "store.sqlite")
+
+
+def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").mkdir()
+    with pytest.raises(InputError, match="owner and mode"):
+        sqlite(tmp_path / "store.sqlite")
+
+
+def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
+    path.write_bytes(b"a long letter to a friend, in plain words\n" * 100)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="a file of another kind"):
+        sqlite(path)
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE diary (day, words)")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="another program's database"):
+        sqlite(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_a_later_version_is_refused(store: SqliteStore, path: Path) -> None:
+    connection_of(store).execute("PRAGMA user_version = 99")
+    store.close()
+    with pytest.raises(InputError, match=r"schema version 99.*that wrote it"):
+        sqlite(path)
+
+
+def test_a_damaged_file_is_named_with_what_to_do(store: SqliteStore, path: Path) -> None:
+    add_pods(store, *(f"p{n}" for n in range(200)))
+    store.close()
+    intact = path.read_bytes()
+    path.write_bytes(intact[: 1 << 14] + b"\xff" * (len(intact) - (1 << 14)))
+    with pytest.raises(InputError, match=r"a damaged store.*recover"):
+        sqlite(path)
+
+
+def test_an_empty_file_becomes_a_store(path: Path) -> None:
+    path.touch()
+    store = sqlite(path)
+    add_pods(store, "a")
+    store.close()
+
+
+# ---------------------------------------------------------------- what cannot be written
+
+
+def test_a_full_store_refuses_and_goes_on_when_there_is_room(
+    store: SqliteStore, path: Path
+) -> None:
+    a = add_pods(store, "a")[0]
+    connection = connection_of(store)
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+    replies = store.create(POD, [_fat(f"p{n}") for n in range(40)])
+    assert {(reply.outcome, reply.code) for reply in replies} == {(Outcome.REFUSED, Code.NO_SPACE)}
+    assert "free some" in replies[0].message
+    assert everything(store) == [a]
+    connection.execute("PRAGMA max_page_count = 1000000")
+    done(store.create(POD, [_fat("p1")])[0])
+    before = everything(store)
+    with opened_again(store, path) as again:
+        assert everything(again) == before
+
+
+@contextlib.contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_takes_no_more_loses_nothing_acknowledged(
+    store: SqliteStore, path: Path
+) -> None:
+    kept = {record.name: record for record in add_pods(store, "a")}
+    outcomes = []
+    with files_up_to(1 << 20):
+        for batch in range(40):
+            replies = store.create(POD, [_fat(f"p{batch}-{n}") for n in range(5)])
+            outcomes.append({(reply.outcome, reply.code) for reply in replies})
+            kept |= {
+                reply.record.name: reply.record
+                for reply in replies
+                if reply.outcome is Outcome.OK and reply.record
+            }
+    assert outcomes[0] == {(Outcome.OK, Code.NONE)}
+    assert outcomes[-1] == {(Outcome.REFUSED, Code.NO_SPACE)}
+    assert {record.name: record for record in everything(store)} == kept
+    with opened_again(store, path) as again:
+        assert {record.name: record for record in everything(again)} == kept
+
+
+class Breaking:
+    """A connection that fails at one statement, as a bad disk would."""
+
+    def __init__(self, inner: sqlite3.Connection, at: str, error: BaseException) -> None:
+        self.inner = inner
+        self.at = at
+        self.error = error
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.inner.in_transaction
+
+    def execute(self, statement: str, *arguments: Any) -> object:
+        if statement.startswith(self.at):
+            raise self.error
+        return self.inner.execute(statement, *arguments)
+
+    def executemany(self, statement: str, rows: Any) -> object:
+        if statement.startswith(self.at):
+            raise self.error
+        return self.inner.executemany(statement, rows)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def broken(store: SqliteStore, at: str, error: BaseException) -> None:
+    store._journal._connection = cast(Any, Breaking(connection_of(store), at, error))
+
+
+def sqlite_error(code: int, text: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError(text)
+    error.sqlite_errorcode = code
+    return error
+
+
+def failing(store: SqliteStore, at: str, code: int) -> Reply:
+    broken(store, at, sqlite_error(code, "the disk said no"))
+    return store.create(POD, [bodies.pod("b")])[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        (sqlite3.SQLITE_FULL, Code.NO_SPACE),
+        (sqlite3.SQLITE_IOERR_WRITE, Code.NO_SPACE),
+        (sqlite3.SQLITE_READONLY, Code.FORBIDDEN),
+        (sqlite3.SQLITE_BUSY, Code.INTERNAL),
+    ],
+)
+@pytest.mark.parametrize("at", ["BEGIN", "INSERT", "UPDATE meta", "COMMIT"])
+def test_a_store_that_fails_halfway_through_a_batch_has_done_none_of_it(
+    store: SqliteStore, path: Path, at: str, code: int, answer: Code
+) -> None:
+    a = add_pods(store, "a")[0]
+    watch = store.watch(POD, store.version)
+    reply = failing(store, at, code)
+    assert (reply.outcome, reply.code) == (Outcome.REFUSED, answer)
+    assert watch.poll() == []
+    with opened_again(store, path) as again:
+        assert everything(again) == [a]
+
+
+def test_a_failed_fsync_is_unknown_and_stops_all_writes(store: SqliteStore, path: Path) -> None:
+    add_pods(store, "a")
+    assert failing(store, "COMMIT", sqlite3.SQLITE_IOERR_FSYNC).outcome is Outcome.UNKNOWN
+    later = store.create(POD, [bodies.pod("c")])[0]
+    assert (later.outcome, later.code) == (Outcome.REFUSED, Code.UNAVAILABLE)
+    assert "open it again" in later.message
+    assert store.get(POD, SPACE, "a") is not None
+
+
+def test_an_interrupt_before_the_commit_leaves_nothing(store: SqliteStore) -> None:
+    inner = connection_of(store)
+    add_pods(store, "a")
+    broken(store, "UPDATE meta", KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        store.create(POD, [bodies.pod("b")])
+    store._journal._connection = inner
+    assert [record.name for record in everything(store)] == ["a"]
+    add_pods(store, "b")
+
+
+def test_an_interrupt_right_after_the_commit_stops_all_writes(store: SqliteStore) -> None:
+    add_pods(store, "a")
+
+    class Interrupted(Breaking):
+        def execute(self, statement: str, *arguments: Any) -> object:
+            self.inner.execute(statement, *arguments)
+            if statement == "COMMIT":
+                raise KeyboardInterrupt
+            return None
+
+    breaking = Interrupted(connection_of(store), "never", KeyboardInterrupt())
+    store._journal._connection = cast(Any, breaking)
+    with pytest.raises(KeyboardInterrupt):
+        store.create(POD, [bodies.pod("b")])
+    assert store.create(POD, [bodies.pod("c")])[0].code is Code.UNAVAILABLE
+
+
+def test_a_journal_that_cannot_be_read_is_closed_again(store: SqliteStore, path: Path) -> None:
+    connection_of(store).execute("DROP TABLE objects")
+    store.close()
+    for _ in range(2):
+        with pytest.raises(InputError):
+            sqlite(path)
+    SqliteJournal(path, "i").close()
+
+
+def test_what_is_shown_is_the_same_after_a_restart(store: SqliteStore, path: Path) -> None:
+    add_pods(store, "a")
+    shown = [render(record) for record in everything(store)]
+    with opened_again(store, path) as again:
+        assert [render(record) for record in everything(again)] == shown
+
+
+def _fat(name: str) -> bytes:
+    return bodies.pod(name, annotations={"fat": "x" * 8000})
