@@ -1,0 +1,118 @@
+"""Why a pod waits, as stable codes: what programs match on while sentences get better.
+
+The table's order is the order of dominance: of all codes that hold for a pod the first is *the*
+reason, because curing a later one would not help while an earlier one stands. Tiers say what sort
+of thing must change, and by whom.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+
+class Tier(Enum):
+    """What sort of thing stands in the way."""
+
+    #: The pod, its group or its names are wrong: nothing but an edit helps.
+    MISCONFIGURED = "misconfigured"
+    #: No node could hold it even if it were empty.
+    NEVER_FITS = "never fits"
+    #: A queue's limit is reached.
+    QUOTA = "quota"
+    #: It fits alone, but not together with those that must start with it.
+    GANG_SHORT = "gang short"
+    #: It was placed, and somebody else was faster.
+    CONFLICT = "conflict"
+    #: It waits out a delay after a failure.
+    BACK_OFF = "back-off"
+    #: It waits for room, for its turn, or for somebody's permission.
+    WAITING = "waiting"
+
+
+class Code(Enum):
+    """One reason. Codes never change their meaning and are never used again."""
+
+    #: The object cannot be read.
+    UNREADABLE = "unreadable"
+    #: It asks for another scheduler.
+    OTHER_SCHEDULER = "other-scheduler"
+    #: It names a PodGroup that does not exist.
+    UNKNOWN_GROUP = "unknown-group"
+    #: It asks for a resource that no node offers.
+    UNKNOWN_RESOURCE = "unknown-resource"
+    #: It asks for device models that no node has.
+    UNKNOWN_MODEL = "unknown-model"
+    #: A scheduling gate holds it.
+    GATED = "gated"
+    #: There is no node at all.
+    NO_NODES = "no-nodes"
+    #: Rules on nodes (selector, affinity, taints, cordons) leave none.
+    NOT_ALLOWED = "not-allowed"
+    #: Every node that is allowed is too small, even empty.
+    TOO_BIG = "too-big"
+    #: All nodes together could not hold its gang, even empty.
+    GANG_TOO_BIG = "gang-too-big"
+    #: Fewer pods of its gang exist than must start together.
+    GANG_INCOMPLETE = "gang-incomplete"
+    #: Its gang was given up: it took too long.
+    GANG_TIMED_OUT = "gang-timed-out"
+    #: Nodes that could hold it are full now.
+    NO_ROOM = "no-room"
+    #: It fits, but not all of its gang do.
+    GANG_SHORT = "gang-short"
+    #: Its claim was refused, because the node had changed or the store said no.
+    CONFLICT = "conflict"
+    #: It waits out a delay after failed attempts.
+    BACK_OFF = "back-off"
+    #: A shard has it, or its bind is on the way.
+    IN_HAND = "in-hand"
+    #: It fits now and waits for its turn.
+    QUEUED = "queued"
+
+
+TIERS: Final[Mapping[Code, Tier]] = {
+    Code.UNREADABLE: Tier.MISCONFIGURED,
+    Code.OTHER_SCHEDULER: Tier.MISCONFIGURED,
+    Code.UNKNOWN_GROUP: Tier.MISCONFIGURED,
+    Code.UNKNOWN_RESOURCE: Tier.MISCONFIGURED,
+    Code.UNKNOWN_MODEL: Tier.MISCONFIGURED,
+    Code.GATED: Tier.WAITING,
+    Code.NO_NODES: Tier.WAITING,
+    Code.NOT_ALLOWED: Tier.NEVER_FITS,
+    Code.TOO_BIG: Tier.NEVER_FITS,
+    Code.GANG_TOO_BIG: Tier.NEVER_FITS,
+    Code.GANG_INCOMPLETE: Tier.GANG_SHORT,
+    Code.GANG_TIMED_OUT: Tier.GANG_SHORT,
+    Code.NO_ROOM: Tier.WAITING,
+    Code.GANG_SHORT: Tier.GANG_SHORT,
+    Code.CONFLICT: Tier.CONFLICT,
+    Code.BACK_OFF: Tier.BACK_OFF,
+    Code.IN_HAND: Tier.WAITING,
+    Code.QUEUED: Tier.WAITING,
+}
+"""Every code with its tier, the dominant ones first."""
+
+_RANK: Final = {code: rank for rank, code in enumerate(TIERS)}
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One reason why a pod waits, in words."""
+
+    #: Stable code, for programs.
+    code: Code
+    #: What sort of thing must change.
+    tier: Tier
+    #: For people: a whole sentence with names and figures.
+    sentence: str
+
+
+def reason(code: Code, sentence: str) -> Reason:
+    """A reason with the tier of its code."""
+    return Reason(code, TIERS[code], sentence)
+
+
+def ordered(reasons: list[Reason]) -> tuple[Reason, ...]:
+    """Reasons with the dominant one first."""
+    return tuple(sorted(reasons, key=lambda each: _RANK[each.code]))

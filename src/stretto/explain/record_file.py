@@ -1,0 +1,289 @@
+"""One run in one SQLite file: every object at its end, where each pod stood, and how it came there.
+
+Bodies are kept once for all objects that differ by their name alone: the name is cut out of the
+JSON and put back on reading, byte for byte. So ten thousand pods of a hundred templates are a
+hundred bodies. A file appears under its name only when it is complete.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from stretto.api.kinds import KINDS, POD, Kind
+from stretto.base.errors import InputError
+from stretto.explain.recorder import Recorder, StepBatch, StepKind
+from stretto.explain.standing import UnitFacts, facts_of, positions
+from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import UnitState
+from stretto.state.units import Unit, UnitKind, Units
+from stretto.stores.store import Record, Store
+
+APPLICATION: Final = 0x5374_7275
+"""What marks a file as a run record (``Stru``)."""
+SCHEMA: Final = 1
+"""Version of the tables below."""
+_NAME: Final = b"\x00"
+"""Stands for the object's name in a body: JSON text never holds this byte."""
+_NAMED: Final = b'"name":"\x00"'
+
+_TABLES: Final = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE objects (
+    kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL,
+    version INTEGER NOT NULL, node TEXT NOT NULL, notes TEXT, body INTEGER NOT NULL);
+CREATE TABLE pods (
+    uid TEXT NOT NULL, serial INTEGER NOT NULL, state INTEGER NOT NULL, since REAL NOT NULL,
+    unit INTEGER);
+CREATE TABLE units (id INTEGER PRIMARY KEY, facts TEXT NOT NULL);
+CREATE TABLE slots (slot INTEGER PRIMARY KEY, node TEXT NOT NULL);
+CREATE TABLE steps (
+    time REAL NOT NULL, kind INTEGER NOT NULL, shard INTEGER NOT NULL, detail TEXT NOT NULL,
+    serials BLOB NOT NULL, slots BLOB NOT NULL);
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {SCHEMA};
+"""
+
+
+class RunFacts(msgspec.Struct, frozen=True):
+    """What is known of a run as a whole."""
+
+    #: Name of the record.
+    name: str
+    #: What was run: a scenario's file, or a command line.
+    source: str
+    #: Wall-clock time of the start, RFC 3339.
+    started: str
+    #: Seconds it took.
+    seconds: float
+    #: Seed of every draw.
+    seed: int
+    #: Scheduler shards.
+    shards: int
+    #: The profile: a name, or the mapping it was read from.
+    profile: str | dict[str, Any]
+    #: Names in a pod's ``schedulerName`` that were answered to.
+    scheduler_names: tuple[str, ...]
+    #: Whether it was ended before it was over.
+    interrupted: bool = False
+    #: Steps of pods that were not kept, because there were too many.
+    steps_dropped: int = 0
+    #: Figures of the report.
+    summary: dict[str, Any] = {}
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """Where a record's content is taken from, at the end of a run."""
+
+    #: The objects.
+    store: Store
+    #: Pods and nodes as the plane knew them.
+    cluster: Cluster
+    #: Units.
+    units: Units
+    #: What happened to pods; ``None`` where nobody took notes.
+    recorder: Recorder | None = None
+    #: Clock time of the start, from which all times count.
+    start: float = 0.0
+    #: Why units were given up, by unit.
+    failures: dict[Unit, str] = {}
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where one pod stood."""
+
+    #: Number that steps know it by.
+    serial: int
+    #: ``PodState``.
+    state: int
+    #: Seconds after the start at which it was first seen.
+    since: float
+    #: Its unit's row, or ``None``.
+    unit: int | None
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_record(path: Path, facts: RunFacts, parts: Parts) -> None:
+    """Write a run's record; the file replaces any of that name, or nothing changes.
+
+    Raises:
+        InputError: the folder cannot be written, or is full.
+    """
+    draft = path.with_name(f".{path.name}.tmp")
+    draft.unlink(missing_ok=True)
+    try:
+        with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.executescript(_TABLES)
+            connection.execute("BEGIN")
+            _write(connection, facts, parts)
+            connection.execute("COMMIT")
+        draft.replace(path)
+    except (sqlite3.Error, OSError) as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        expected = f"a folder with room for the record of the run ({error})"
+        raise InputError(str(path), None, expected, "set STRETTO_STATE to another") from error
+
+
+def _write(connection: sqlite3.Connection, facts: RunFacts, parts: Parts) -> None:
+    many = connection.executemany
+    meta = msgspec.to_builtins(facts)
+    many("INSERT INTO meta VALUES (?, ?)", ((k, _text(v)) for k, v in meta.items()))
+    bodies: dict[bytes, int] = {}
+    rows = _objects(parts.store, bodies)
+    many("INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    many("INSERT INTO bodies VALUES (?, ?)", ((number, body) for body, number in bodies.items()))
+    units: dict[Unit, int] = {}
+    many("INSERT INTO pods VALUES (?, ?, ?, ?, ?)", _pods(parts, units))
+    place = positions(parts.units)
+    many(
+        "INSERT INTO units VALUES (?, ?)",
+        (
+            (number, _text(_facts(unit, place.get(unit, (0, 0)), parts)))
+            for unit, number in units.items()
+        ),
+    )
+    names = parts.cluster.nodes.by_name
+    many("INSERT INTO slots VALUES (?, ?)", ((slot, name) for name, slot in names.items()))
+    batches = parts.recorder.batches if parts.recorder is not None else ()
+    many(
+        "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            (b.time, int(b.kind), b.shard, b.detail, b.serials.tobytes(), b.slots.tobytes())
+            for b in batches
+        ),
+    )
+
+
+def _objects(store: Store, bodies: dict[bytes, int]) -> Iterator[tuple[Any, ...]]:
+    """A row for each object of the store; new bodies get the next number."""
+    for kind in KINDS:
+        for record in store.list(kind).records:
+            body = record.body.replace(record.name.encode(), _NAME) if record.name else record.body
+            number = bodies.setdefault(body, len(bodies))
+            notes = _text(dict(record.annotations)) if record.annotations else None
+            yield (
+                kind.kind, record.namespace, record.name, record.uid, record.version,
+                record.node, notes, number,
+            )  # fmt: skip
+
+
+def _pods(parts: Parts, units: dict[Unit, int]) -> Iterator[tuple[Any, ...]]:
+    """A row for each pod that the plane knew; units that say more than "placed" get a number."""
+    pods = parts.cluster.pods
+    rows = pods.rows()
+    states, serials = pods.state[rows].tolist(), pods.serial[rows].tolist()
+    since = (pods.since[rows] - parts.start).tolist()
+    for row, state, serial, seen in zip(rows.tolist(), states, serials, since, strict=True):
+        unit = parts.units.of_row(row)
+        number = None
+        if unit is not None and not _is_plain(unit):
+            number = units.setdefault(unit, len(units))
+        yield pods.uid[row], serial, state, seen, number
+
+
+def _is_plain(unit: Unit) -> bool:
+    """A single pod on its node: there is nothing to say of its unit."""
+    return unit.kind is UnitKind.POD and unit.state is UnitState.PLACED
+
+
+def _facts(unit: Unit, place: tuple[int, int], parts: Parts) -> UnitFacts:
+    return facts_of(unit, place, parts.start, parts.failures.get(unit, ""))
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# ---------------------------------------------------------------- reading
+
+
+class RecordFile:
+    """A record, open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it.
+
+        Raises:
+            InputError: it is no run record, or of another version.
+        """
+        self._path = path
+        try:
+            self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+            application = self._connection.execute("PRAGMA application_id").fetchone()[0]
+            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.Error as error:
+            raise InputError(str(path), str(error), "the record of a run") from error
+        if (application, version) != (APPLICATION, SCHEMA):
+            self._connection.close()
+            found = f"version {version}" if application == APPLICATION else "another file"
+            raise InputError(str(path), found, f"the record of a run, version {SCHEMA}")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def facts(self) -> RunFacts:
+        """What is known of the run as a whole."""
+        rows = self._rows("SELECT key, value FROM meta")
+        return msgspec.convert({k: msgspec.json.decode(v) for k, v in rows}, RunFacts)
+
+    def objects(self, kind: Kind) -> Iterator[Record]:
+        """The objects of a kind; pods of one template share one body where that changes nothing."""
+        bodies = dict(self._rows("SELECT id, body FROM bodies"))
+        shared: dict[int, bytes] = {}
+        rows = self._rows(
+            "SELECT namespace, name, uid, version, node, notes, body FROM objects WHERE kind = ?",
+            kind.kind,
+        )
+        for namespace, name, uid, version, node, notes, number in rows:
+            body = shared.get(number)
+            if body is None:
+                template = bodies[number]
+                body = template.replace(_NAME, name.encode())
+                if kind is POD and template.count(_NAME) == 1 and _NAMED in template:
+                    shared[number] = body
+            annotations = msgspec.json.decode(notes) if notes else None
+            yield Record(kind, namespace, name, uid, version, body, node, annotations)
+
+    def standings(self) -> dict[str, Standing]:
+        """Where each pod stood, by uid."""
+        rows = self._rows("SELECT uid, serial, state, since, unit FROM pods")
+        return {uid: Standing(*rest) for uid, *rest in rows}
+
+    def unit(self, number: int) -> UnitFacts:
+        """A unit by its row."""
+        (text,) = next(iter(self._rows("SELECT facts FROM units WHERE id = ?", number)))
+        return msgspec.json.decode(text, type=UnitFacts)
+
+    def steps(self, serial: int) -> Iterator[tuple[StepBatch, str]]:
+        """What happened to one pod, in order, each with the node's name or nothing."""
+        names = dict(self._rows("SELECT slot, node FROM slots"))
+        for time, kind, shard, detail, serials, slots in self._rows(
+            "SELECT time, kind, shard, detail, serials, slots FROM steps ORDER BY rowid"
+        ):
+            mine = np.flatnonzero(np.frombuffer(serials, np.int64) == serial)
+            where = np.frombuffer(slots, np.int32)
+            for place in mine.tolist():
+                node = names.get(int(where[place]), "") if len(where) else ""
+                own = StepBatch(time, StepKind(kind), shard, detail, _ONE, _NONE)
+                yield own, node
+
+    def _rows(self, query: str, *values: object) -> Iterable[Any]:
+        try:
+            return self._connection.execute(query, values)
+        except sqlite3.Error as error:
+            raise InputError(str(self._path), str(error), "an undamaged record") from error
+
+
+_ONE: Final = np.zeros(1, np.int64)
+_NONE: Final = np.zeros(0, np.int32)
