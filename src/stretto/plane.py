@@ -17,15 +17,17 @@ from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import Binder, Refusals
 from stretto.control.binder.conflicts import Judge
-from stretto.control.dispatcher.dispatcher import Dispatcher, DispatcherConfig
+from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
+from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.partition import Partitions
+from stretto.control.dispatcher.places import Failure
 from stretto.control.pump import Pump
 from stretto.control.scheduler.shard import BATCH, Shard
 from stretto.framework.profile import Profile
 from stretto.framework.runtime import Engine, Runtime
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster, ClusterConfig
-from stretto.state.units import Unit, Units
+from stretto.state.units import Units
 from stretto.stores.store import Store
 
 
@@ -38,8 +40,8 @@ class PlaneConfig(msgspec.Struct, frozen=True):
     shards: int = 1
     #: How the cluster is modelled.
     cluster: ClusterConfig = ClusterConfig()
-    #: Queues and the forming of units.
-    dispatcher: DispatcherConfig = DispatcherConfig()
+    #: Queues and the forming of units; ``None`` takes what the profile says of retries and gangs.
+    dispatcher: DispatcherConfig | None = None
     #: Seed of every draw the plane makes.
     seed: int = 0
     #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
@@ -64,7 +66,7 @@ class Step(NamedTuple):
     #: Claims that the store refused or that were found void by reading back.
     refusals: Refusals
     #: Units given up on for good, with the reason.
-    failed: Sequence[tuple[Unit, str]]
+    failed: Sequence[Failure]
 
 
 Observer = Callable[[Step], None]
@@ -84,7 +86,10 @@ class Plane:
         self.store = store
         #: Its time.
         self.clock = clock
-        shape = msgspec.structs.replace(config.cluster, fan_out=config.shards)
+        names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
+        shape = msgspec.structs.replace(
+            config.cluster, fan_out=config.shards, scheduler_names=names
+        )
         #: The cluster as it is known.
         self.cluster = Cluster(shape)
         #: Every unit.
@@ -94,7 +99,9 @@ class Plane:
         #: Reads the store.
         self.pump = Pump(store, self.cluster, failpoint, config.compare_every)
         #: Orders units and hands them out.
-        self.dispatcher = Dispatcher(self.cluster.pods, self.units, config.dispatcher)
+        self.dispatcher = Dispatcher(
+            self.cluster.pods, self.units, config.dispatcher or dispatcher_config(config.profile)
+        )
         #: Places pods.
         self.shards: list[Shard] = []
         #: Told of every step that did something.
@@ -147,9 +154,10 @@ class Plane:
         refusals = self.binder.settle_doubts(now)
         self.dispatcher.settle(refusals, now)
         self._absorb(now)
+        self.dispatcher.due(now)
         plans = self._plan(now)
         verdicts = [self._commit(plan, now) for plan in plans]
-        failed = self.dispatcher.take_failed()
+        failed = self.dispatcher.drain_failures()
         if plans or refusals or failed:
             report = Step(now, plans, verdicts, refusals, failed)
             for observer in self.observers:
@@ -181,7 +189,7 @@ class Plane:
         self._failpoint("dispatcher.absorbed")
 
     def _probe(self, class_id: int) -> int:
-        """How many pods of a class fit at most, on the first shard's snapshot brought up to date."""
+        """How many pods of a class fit at most, on the first shard's snapshot as it is now."""
         runtime = self.shards[0].runtime
         runtime.sync()
         return runtime.room(class_id)
@@ -202,7 +210,9 @@ class Plane:
         """One plan through the binder, and its outcome back to the dispatcher."""
         verdict = self.binder.commit(plan, now)
         self._failpoint("binder.answered")
-        self.dispatcher.answer(plan, verdict, now)
+        self.dispatcher.set_back(plan.setbacks, now)
+        self.dispatcher.placed_rows(verdict.granted, now)
+        self.dispatcher.settle(verdict.refused, now)
         return verdict
 
     def _follow_partitions(self) -> None:
@@ -215,3 +225,12 @@ class Plane:
             shard.runtime.own_block = (owners == shard.number).astype("uint8")
 
 
+def dispatcher_config(profile: Profile, queues: Sequence[QueueConfig] = ()) -> DispatcherConfig:
+    """What a profile says of retries and gangs, with queues that have settings of their own."""
+    return DispatcherConfig(
+        queues=tuple(queues),
+        min_members={**MIN_MEMBERS, **profile.min_members},
+        retry=profile.retry,
+        first_delay=profile.first_delay,
+        longest_delay=profile.longest_delay,
+    )

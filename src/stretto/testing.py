@@ -5,8 +5,8 @@
     harness.settle()
     assert harness.node_of("web") == "n1"
 
-The harness drives a real plane over a memory store in virtual time. Objects are plain JSON bytes, as
-a store takes them.
+The harness drives a real plane over a memory store in virtual time. Objects are plain JSON
+bytes, as a store takes them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,9 +57,10 @@ def make_pod(
 ) -> bytes:
     """A pending pod as JSON.
 
-    ``more`` may hold ``namespace``, ``gpu_milli``, ``gpu_models``, ``group`` (PodGroup name), ``owner``
-    (mapping of an ownerReference), ``priority``, ``node`` (already bound), ``ports`` (host ports),
-    ``labels``, ``annotations``, ``resources`` (further requests), ``scheduler`` and ``spec`` (merged).
+    ``more`` may hold ``namespace``, ``gpu_milli``, ``gpu_models``, ``group`` (PodGroup name),
+    ``owner`` (mapping of an ownerReference), ``priority``, ``node`` (already bound), ``ports``
+    (host ports), ``labels``, ``annotations``, ``resources`` (further requests), ``scheduler``
+    and ``spec`` (merged).
     """
     labels, notes = dict(more.get("labels", {})), dict(more.get("annotations", {}))
     if "group" in more:
@@ -166,7 +167,11 @@ class Harness:
 
 
 def _encode(
-    version: str, kind: str, meta: Mapping[str, Any], spec: Mapping[str, Any], status: Mapping[str, Any]
+    version: str,
+    kind: str,
+    meta: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    status: Mapping[str, Any],
 ) -> bytes:
     """An object as JSON, empty parts left out."""
     parts = {"metadata": meta, "spec": spec, "status": status}

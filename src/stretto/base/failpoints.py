@@ -12,7 +12,7 @@ Failpoint = Callable[[str], None]
 
 
 class Crash(BaseException):
-    """A simulated crash; a ``BaseException``, so that no handler of ours survives it by accident."""
+    """A simulated crash; no ``Exception``, so that no handler of ours survives it by accident."""
 
 
 def no_failpoint(name: str) -> None:

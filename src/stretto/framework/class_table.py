@@ -1,12 +1,12 @@
 """Class constants as arrays, compiled on first use and shared by the shards of a profile."""
 
-from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.api.effective import HostPort
+from stretto.framework.contract import View
 from stretto.framework.program import DEVICE_REQUESTS, REQUESTS, ClassTable, StaticTable
 from stretto.state.classes import PodClass
 from stretto.state.cluster import Cluster
@@ -20,11 +20,13 @@ NO_EXTRA: Final = np.zeros((1, 0), np.int16)
 class ClassCompiler:
     """Keeps ``ClassTable`` and the port masks in step with the cluster's classes."""
 
-    def __init__(self, cluster: Cluster, eligibility: Eligibility) -> None:
+    def __init__(self, cluster: Cluster, eligibility: Eligibility[View]) -> None:
         """Start with no class compiled."""
         self._cluster = cluster
         self._eligibility = eligibility
         self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._row_serial: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
+        self._row_epoch = 0
         self._table = _table(64, 8)
         self._port_rows: dict[tuple[HostPort, ...], int] = {(): 0}
         self._port_conflict: npt.NDArray[np.uint64] = np.zeros((1, 1), np.uint64)
@@ -48,29 +50,43 @@ class ClassCompiler:
             NO_EXTRA,
         )
 
-    def ensure(self, class_ids: Iterable[int]) -> list[int]:
-        """Compile these classes where needed; returns those that were (their rows are stale)."""
-        resources = self._cluster.ledger.resources
-        if self._epoch != resources.epoch:
-            self._epoch = resources.epoch
-            self._serial[:] = 0
-        if len(resources) > self._table.ask.shape[1] or len(self._cluster.classes) > len(
-            self._serial
-        ):
-            self._grow(len(self._cluster.classes), len(resources))
-        stale = []
-        for class_id in class_ids:
-            pod = self._cluster.classes[class_id]
-            if self._serial[class_id] != pod.serial:
-                self._compile(pod)
-                self._serial[class_id] = pod.serial
-                stale.append(class_id)
+    def ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
+        """Compile these classes where needed: new ones, and those whose rows were given away."""
+        self._fit()
+        self._eligibility.keep(self._table.filter_row[class_ids], self._table.score_row[class_ids])
+        self._compile_missing(class_ids)
+        if self._eligibility.epoch != self._row_epoch:
+            self._row_epoch = self._eligibility.epoch
+            self._check_rows()
+            self._compile_missing(class_ids)
         self._widen_ports()
-        return stale
 
     def serials(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """int64[k]: serials under which these classes are compiled."""
         return self._serial[class_ids]
+
+    def _fit(self) -> None:
+        """Follow the number of classes and resources, and a coarser step of a resource."""
+        resources, classes = self._cluster.ledger.resources, self._cluster.classes
+        if self._epoch != resources.epoch:
+            self._epoch = resources.epoch
+            self._serial[:] = 0
+        if len(resources) > self._table.ask.shape[1] or len(classes) > len(self._serial):
+            self._grow(len(classes), len(resources))
+
+    def _compile_missing(self, class_ids: npt.NDArray[np.int32]) -> None:
+        classes = self._cluster.classes
+        for class_id in class_ids.tolist():
+            if self._serial[class_id] != classes.serial(class_id):
+                self._compile(classes[class_id])
+
+    def _check_rows(self) -> None:
+        """Forget classes whose static rows have been given to another signature."""
+        rows, scores = self._eligibility.row_serials, self._eligibility.score_serials
+        table = self._table
+        gone = rows[table.filter_row] != self._row_serial[:, 0]
+        gone |= scores[table.score_row] != self._row_serial[:, 1]
+        self._serial[gone] = 0
 
     def _compile(self, pod: PodClass) -> None:
         c, table = pod.id, self._table
@@ -90,10 +106,13 @@ class ClassCompiler:
             kind = devices.kind_number(request.kind)
             table.device[c, 4 * q : 4 * q + 3] = (request.count, request.milli, kind)
             table.models[c, q] = devices.model_mask(request.models)
-        table.filter_row[c] = self._eligibility.filter_row(pod)
-        table.score_row[c] = self._eligibility.score_row(pod)
+        table.filter_row[c] = row = self._eligibility.filter_row(pod)
+        table.score_row[c] = score = self._eligibility.score_row(pod)
+        self._row_serial[c, 0] = self._eligibility.row_serials[row]
+        self._row_serial[c, 1] = self._eligibility.score_serials[score]
         table.port_row[c] = self._port_row(pod.ports)
         table.extra_row[c] = -1
+        self._serial[c] = pod.serial
 
     def _port_row(self, ports: tuple[HostPort, ...]) -> int:
         found = self._port_rows.get(ports)
@@ -117,13 +136,13 @@ class ClassCompiler:
         while size < classes:
             size *= 2
         new = _table(size, max(resources, old.ask.shape[1]))
-        for before, after in zip(old, new, strict=True):
-            part = tuple(slice(0, n) for n in before.shape)
-            after[part] = before
+        pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = list(zip(old, new, strict=True))
+        for before, after in pairs:
+            after[tuple(slice(0, n) for n in before.shape)] = before
         self._table = new
-        self._serial = np.concatenate(
-            [self._serial, np.zeros(size - len(self._serial), np.int64)]
-        )
+        more = size - len(self._serial)
+        self._serial = np.concatenate([self._serial, np.zeros(more, np.int64)])
+        self._row_serial = np.concatenate([self._row_serial, np.zeros((more, 2), np.int64)])
 
 
 def _table(classes: int, resources: int) -> ClassTable:

@@ -81,7 +81,8 @@ class Engine:
         #: Compiled slot-local scores.
         self.pair, self.scores = compile_scores(profile.slot_scores, cluster.ledger.resources)
         #: The workload that fragmentation is measured against.
-        self.typical: TypicalPods = no_typical_pods()
+        given = profile.typical_pods(cluster.ledger.devices)
+        self.typical: TypicalPods = given if given is not None else no_typical_pods()
         cluster.static_listeners.append(self.eligibility.refresh)
 
     def cures_of(self, class_id: int) -> Cure:
@@ -148,14 +149,14 @@ class Runtime:
         wanted = np.unique(ids)
         self._make_ready(wanted)
         self.columns.room_in_log(2 * count + 1)
-        pins = np.asarray(request.pins, np.int32) if len(request.pins) else np.full(count, -1, np.int32)
-        blocking = np.asarray(request.blocking, np.uint8) if len(request.blocking) else np.zeros(units, np.uint8)
+        pins = request.pins if len(request.pins) else [-1] * count
+        blocking = request.blocking if len(request.blocking) else [False] * units
         batch = Batch(
             class_id=ids,
-            pin=pins,
+            pin=np.asarray(pins, np.int32),
             start=np.asarray(request.starts, np.int32),
             at_least=np.asarray(request.at_least, np.int32),
-            blocking=blocking,
+            blocking=np.asarray(blocking, np.uint8),
             draw=self._draws(count),
             slot=answer,
             devices=devices,
@@ -223,7 +224,7 @@ class Runtime:
     def _make_ready(self, wanted: npt.NDArray[np.int32]) -> None:
         """Compile the classes and give each a row in the cache."""
         compiler = self.engine.compiler
-        compiler.ensure(wanted.tolist())
+        compiler.ensure(wanted)
         self._entries.hold(wanted, compiler.serials(wanted), self.columns.size)
 
     def _program(self) -> tuple[object, ...]:
@@ -250,9 +251,8 @@ class Runtime:
         return self.columns.log, self.columns.log_state, limit
 
     def _rank(self) -> npt.NDArray[np.int32]:
-        if self.engine.profile.tie_rule is not Pick.RANK:
-            return self.rank
-        return self.rank if len(self.rank) == self.columns.size else self.engine.cluster.nodes.name_rank
+        given = len(self.rank) == self.columns.size or self.engine.profile.tie_rule is not Pick.RANK
+        return self.rank if given else self.engine.cluster.nodes.name_rank
 
     def _draws(self, count: int) -> npt.NDArray[np.uint64]:
         """Random draws, only where the profile makes use of them (a stream is part of a seed)."""
@@ -307,7 +307,9 @@ class _Entries:
         self._holder = np.zeros(0, np.int64)
         self._used = np.zeros(0, np.int64)
 
-    def hold(self, wanted: npt.NDArray[np.int32], serials: npt.NDArray[np.int64], size: int) -> None:
+    def hold(
+        self, wanted: npt.NDArray[np.int32], serials: npt.NDArray[np.int64], size: int
+    ) -> None:
         """Give each of these classes an entry; rows of classes made anew are stale."""
         self._turn += 1
         top = int(wanted.max()) + 1

@@ -152,8 +152,9 @@ class _Bench:
             return
         bodies = self.templates.class_bodies
         chosen = self.templates.running_classes(asked.running).tolist()
+        count = len(names)
         self.store.seed(
-            Record(POD, "default", f"run-{i:07d}", f"u-{i:07d}", 1, bodies[c], names[i % len(names)])
+            Record(POD, "default", f"run-{i:07d}", f"u-{i:07d}", 1, bodies[c], names[i % count])
             for i, c in enumerate(chosen)
         )
 
@@ -198,7 +199,7 @@ class _Bench:
         watches.wrap(self.store, "create", "store.create")
         watches.wrap(self.store, "bind", "store.bind")
         watches.wrap(plane.pump, "poll", "pump")
-        for method in ("absorb", "wake", "dispatch", "answer"):
+        for method in ("absorb", "wake", "due", "dispatch", "placed_rows", "set_back"):
             watches.wrap(plane.dispatcher, method, "dispatcher")
         watches.wrap(plane.binder, "commit", "binder")
         for shard in plane.shards:

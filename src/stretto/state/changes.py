@@ -21,6 +21,8 @@ class Arrival(NamedTuple):
     meta: MetaHead
     #: A scheduling gate holds it.
     gated: bool
+    #: Its identity; the metadata may be older than the store's and name none.
+    uid: str
 
 
 class Departure(NamedTuple):

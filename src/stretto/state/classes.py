@@ -159,7 +159,7 @@ class Classes:
         self._unused.pop(class_id, None)
 
     def leave(self, class_id: int) -> None:
-        """Count a pod of a class that went; the oldest unused classes are forgotten at the limit."""
+        """Count a pod of a class that went; beyond the limit the oldest unused is forgotten."""
         self.users[class_id] -= 1
         if self.users[class_id] == 0:
             self._unused[class_id] = None

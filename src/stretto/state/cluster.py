@@ -113,7 +113,11 @@ class Cluster:
         self._tell(slot)
 
     def _add_node(
-        self, node: Node, zone: str, allocatable: dict[str, int], devices: dict[str, tuple[int, str]]
+        self,
+        node: Node,
+        zone: str,
+        allocatable: dict[str, int],
+        devices: dict[str, tuple[int, str]],
     ) -> None:
         slot = self.ledger.add_node(zone, allocatable)
         self.nodes.grow(self.ledger.slots.size)

@@ -6,8 +6,9 @@ mask in its claim and a note on the pod. Beside them a census of the GPU pods of
 (share, 1, 2, ... 8 GPUs) is kept for policies that keep forms together.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -23,7 +24,7 @@ MAX_MODELS: Final = 62
 """Device models told apart: one bit each in a class's mask, one bit spare."""
 
 
-class DeviceRequest(NamedTuple):
+class DeviceRequest(msgspec.Struct, frozen=True, gc=False):
     """What a pod asks of the devices of one node."""
 
     #: Resource name of the kind, such as ``nvidia.com/gpu``.
@@ -136,9 +137,7 @@ class Devices:
     def covers(self, slot: int, mask: int, request: DeviceRequest) -> bool:
         """Whether a mask names as many free devices of the right kind and model as asked."""
         kind, models = self.kind_number(request.kind), self.model_mask(request.models)
-        chosen = [
-            d for d in range(MAX_DEVICES) if mask >> d & 1 and self.kind[slot, d] == kind
-        ]
+        chosen = [d for d in range(MAX_DEVICES) if mask >> d & 1 and self.kind[slot, d] == kind]
         return len(chosen) == request.count and all(
             self.free[slot, d] >= request.milli and models >> int(self.model[slot, d]) & 1
             for d in chosen

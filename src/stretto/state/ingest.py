@@ -30,6 +30,7 @@ _GROUP: Final = msgspec.json.Decoder(PodGroup)
 _PRIORITY: Final = msgspec.json.Decoder(PriorityClass)
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_GROUP_MARK: Final = b"godel.bytedance.com/pod-group-name"
 _NO_GATES: Final = (b"", b"[]", b"null")
 
 
@@ -76,6 +77,8 @@ class Ingest:
                 continue
             try:
                 group = _GROUP.decode(event.record.body)
+                meta = msgspec.structs.replace(group.metadata, uid=event.record.uid)
+                group = msgspec.structs.replace(group, metadata=meta)
             except (msgspec.DecodeError, RecursionError) as error:
                 cluster.abnormal[f"podgroup {key}"] = str(error)
                 continue
@@ -105,7 +108,7 @@ class Ingest:
         states, slots = cluster.pods.state, cluster.pods.slot
         fresh: list[tuple[Record, PodHead | None]] = []
         fresh_uids: set[str] = set()
-        echoes: list[int] = []
+        echoes: dict[int, None] = {}
         names = cluster.nodes.names
         for event in events:
             record = event.record
@@ -128,12 +131,12 @@ class Ingest:
                 and names[slots[row]] == record.node
                 and not record.deleting
             ):
-                echoes.append(row)
+                echoes[row] = None
                 cluster.pods.version[row] = record.version
                 continue
             if row in echoes:
                 self._confirm(echoes)
-                echoes = []
+                echoes = {}
             self._one(event, row, now)
             states, slots = cluster.pods.state, cluster.pods.slot
         self._confirm(echoes)
@@ -143,16 +146,14 @@ class Ingest:
         """A pod has gone: give back what it had, and its row."""
         cluster, pods = self._cluster, self._cluster.pods
         cluster.refund(row)
-        cluster.changes.departures.append(
-            Departure(row, int(pods.serial[row]), pods.uid[row])
-        )
+        cluster.changes.departures.append(Departure(row, int(pods.serial[row]), pods.uid[row]))
         cluster.classes.leave(int(pods.class_id[row]))
         pods.remove(row)
 
-    def _confirm(self, rows: list[int]) -> None:
+    def _confirm(self, rows: dict[int, None]) -> None:
         """Our own binds seen in the store."""
         if rows:
-            step_pods(self._cluster.pods.state, np.array(rows, np.int64), PodEvent.BIND)
+            step_pods(self._cluster.pods.state, np.array(list(rows), np.int64), PodEvent.BIND)
             self._cluster.changes.bound.extend(rows)
 
     def _add(self, fresh: list[tuple[Record, PodHead | None]], now: float) -> None:
@@ -193,8 +194,11 @@ class Ingest:
             if new.state != PodState.BOUND:
                 assert head is not None or record.body
                 meta = (head or decode_pod_head(record.body)).metadata
-                arrivals.append(Arrival(row, meta, new.state == PodState.GATED))
+                arrivals.append(Arrival(row, meta, new.state == PodState.GATED, new.uid))
                 continue
+            if _GROUP_MARK in record.body:
+                meta = (head or decode_pod_head(record.body)).metadata
+                arrivals.append(Arrival(row, meta, False, new.uid))
             node = record.node or (head or decode_pod_head(record.body)).spec.node_name
             slot = by_name.get(node)
             if slot is None:
@@ -235,7 +239,7 @@ class Ingest:
         state = PodState.PENDING
         if bound:
             state = PodState.BOUND
-        elif spec.scheduling_gates is not NO_BYTES and bytes(spec.scheduling_gates) not in _NO_GATES:
+        elif _is_gated(head):
             state = PodState.GATED
         class_id = cluster.classes.intern(head, record.body)
         return NewPod(
@@ -280,15 +284,13 @@ class Ingest:
             return
         if record.deleting:
             return
-        gated = head.spec.scheduling_gates is not NO_BYTES and (
-            bytes(head.spec.scheduling_gates) not in _NO_GATES
-        )
+        gated = _is_gated(head)
         state = PodState(int(pods.state[row]))
         if state is PodState.GATED and not gated:
             pods.state[row] = POD_LIFE.next(state, PodEvent.UNGATE)
         if state in (PodState.ASSUMED, PodState.BOUND):
             return
-        cluster.changes.regrouped.append(Arrival(row, head.metadata, gated))
+        cluster.changes.regrouped.append(Arrival(row, head.metadata, gated, record.uid))
         cluster.changes.cures |= Cure.POD_CHANGED
 
     def _change_class(self, row: int, record: Record, head: PodHead) -> None:
@@ -326,6 +328,12 @@ class Ingest:
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)
             cluster.changes.bound.append(row)
+
+
+def _is_gated(head: PodHead) -> bool:
+    """Whether a scheduling gate holds the pod."""
+    gates = head.spec.scheduling_gates
+    return gates is not NO_BYTES and bytes(gates) not in _NO_GATES
 
 
 def _device_mask(record: Record, head: PodHead | None) -> int:

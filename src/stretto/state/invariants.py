@@ -137,5 +137,3 @@ def _placed_rows(cluster: Cluster) -> "np.ndarray[tuple[int], np.dtype[np.int64]
 def _name(cluster: Cluster, column: int) -> str:
     names = cluster.ledger.resources.names
     return names[column] if column < len(names) else str(column)
-
-

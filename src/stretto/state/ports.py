@@ -13,7 +13,6 @@ import numpy.typing as npt
 from stretto.api.effective import HostPort
 
 
-
 class Ports:
     """Used host ports of all slots, with counts where several pods share one."""
 
@@ -28,7 +27,7 @@ class Ports:
     @property
     def words(self) -> int:
         """Words in a slot's row."""
-        return self.used.shape[1]
+        return int(self.used.shape[1])
 
     @property
     def known(self) -> int:

@@ -161,5 +161,3 @@ def _cause(reply: Reply) -> ConflictCause:
     if reply.outcome is Outcome.CONFLICT:
         return ConflictCause.STORE_CONFLICT
     return ConflictCause.STORE_REFUSED
-
-

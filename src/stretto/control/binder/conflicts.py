@@ -41,7 +41,7 @@ class Judge:
         self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
 
     def judge(self, plan: Plan) -> Judgement:
-        """Grant what still holds. Slots of refused claims are touched: snapshots read them again."""
+        """Grant what still holds; slots of refused claims are touched, so snapshots read them."""
         if len(plan.rows) == 0:
             return Judgement(np.zeros(0, np.int64), [])
         if self._grant_all(plan):
