@@ -8,7 +8,7 @@ A million single pods may wait, so a unit is a compact struct without garbage-co
 empty fields share one object, and the rows of a single pod are one tuple that travels.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum, IntEnum, IntFlag
 from math import inf
@@ -22,8 +22,8 @@ from stretto.state.lifecycle import UNIT_LIFE, UnitEvent, UnitState
 
 DEFAULT_QUEUE: Final = "default"
 """Queue of units that name none."""
-NO_ROWS: Final[frozenset[int]] = frozenset()
-"""Rows of a unit that has none, shared by all that have none."""
+NO_GROUP: Final = 1 << 30
+"""``min_member`` of a unit whose PodGroup is not known yet: no number of pods is enough."""
 
 _MOVES: Final = tuple(
     tuple(UNIT_LIFE.transitions.get((state, event)) for event in UnitEvent) for state in UnitState
@@ -98,7 +98,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     #: Rows that want a node and have none, those at a shard among them.
     pending: Sequence[int] = ()
     #: Rows claimed or bound.
-    bound: AbstractSet[int] = NO_ROWS
+    bound: Collection[int] = ()
     #: Highest priority of its pods.
     priority: int = 0
     #: Clock time of creation, in seconds.
@@ -151,6 +151,46 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def is_complete(self) -> bool:
         """Whether it has the pods without which it must not start."""
         return self.scheduled or self.size >= self.min_member
+
+    def want(self, row: int) -> None:
+        """A pod that wants a node joins."""
+        if isinstance(self.pending, list):
+            self.pending.append(row)
+        else:
+            self.pending = (*self.pending, row)
+
+    def lose(self, rows: AbstractSet[int]) -> None:
+        """Pods leave, whether they want a node or have one."""
+        self._drop_pending(rows)
+        if isinstance(self.bound, set):
+            self.bound -= rows
+        elif self.bound:
+            self.bound = tuple(row for row in self.bound if row not in rows)
+
+    def hold(self, rows: AbstractSet[int]) -> None:
+        """Pods get a node."""
+        self._drop_pending(rows)
+        if isinstance(self.bound, set):
+            self.bound |= rows
+        else:
+            self.bound = tuple({*self.bound, *rows})
+
+    def let_go(self, rows: AbstractSet[int]) -> None:
+        """Pods that had a node, or nearly, want one again."""
+        self.lose(rows)
+        for row in sorted(rows):
+            self.want(row)
+
+    def answered(self, rows: AbstractSet[int]) -> int:
+        """Pods are at the shard no longer; returns how many of them were."""
+        before = len(self.away)
+        if before:
+            self.away = tuple(row for row in self.away if row not in rows)
+        return before - len(self.away)
+
+    def _drop_pending(self, rows: AbstractSet[int]) -> None:
+        kept = [row for row in self.pending if row not in rows]
+        self.pending = kept if isinstance(self.pending, list) else tuple(kept)
 
     def step(self, event: UnitEvent) -> None:
         """Move by the table of units."""
@@ -205,6 +245,8 @@ class Units:
         self.by_row: list[Unit | None] = []
         #: Units of several pods by identity: ``PodGroupUnit/ns/name``, or the owner's uid.
         self.by_identity: dict[str, Unit] = {}
+        #: The identity of each unit of several pods.
+        self.identity: dict[Unit, str] = {}
         #: int64[row]: serial of the pod that the row stood for when it came.
         self.serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: The next order of arrival.
@@ -220,6 +262,17 @@ class Units:
         if found is not None:
             return found
         return next((unit for unit in self.by_identity.values() if unit.key == key), None)
+
+    def add(self, identity: str, unit: Unit) -> None:
+        """Keep a unit of several pods."""
+        self.by_identity[identity] = unit
+        self.identity[unit] = identity
+
+    def drop(self, unit: Unit) -> None:
+        """Forget a unit of several pods."""
+        identity = self.identity.pop(unit, None)
+        if identity is not None:
+            del self.by_identity[identity]
 
     def sequence(self) -> int:
         """A new order of arrival."""

@@ -104,6 +104,9 @@ class Desk:
         meta = self.metas[name]
         self.absorb(regrouped=[Arrival(self.rows[name], meta, gated, meta.uid)])
 
+    def _arrival(self, name: str, gated: bool) -> Arrival:
+        return Arrival(self.rows[name], self.metas[name], gated, self.metas[name].uid)
+
     def died(self, *names: str) -> list[Departure]:
         """Pods are out of the columns, and the dispatcher does not know yet."""
         gone = []
@@ -137,9 +140,7 @@ class Desk:
 
     def sent(self, room: int | list[int] = 1000) -> list[str]:
         """Names of the pods that are handed out now, in order."""
-        return [
-            name for work in self.work(room) for each in work for name in self.names(each.rows)
-        ]
+        return [name for work in self.work(room) for each in work for name in self.names(each.rows)]
 
     def assume(self, *names: str) -> None:
         rows = self._rows(names)
@@ -172,8 +173,7 @@ class Desk:
 
     def give_back(self, *names: str) -> None:
         found = [
-            Setback(unit, rows, -1, Cure.ANY, Why.GIVEN_BACK)
-            for unit, rows in self._by_unit(names)
+            Setback(unit, rows, -1, Cure.ANY, Why.GIVEN_BACK) for unit, rows in self._by_unit(names)
         ]
         self.dispatcher.set_back(found, self.now)
 

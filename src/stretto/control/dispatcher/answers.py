@@ -1,0 +1,137 @@
+"""What shards, binder and store answer, and where that sends the units.
+
+An answer counts only for a pod that is still the one that was sent (row, unit and serial agree) and
+was not answered before; a pod that was deleted while its failure was on the way is not queued
+again. Answers of one call are gathered by unit, so a unit is moved once.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.control.dispatcher.places import Places
+from stretto.state.claims import ConflictCause
+from stretto.state.lifecycle import PodState, UnitState
+from stretto.state.units import Outcome, Setback, Unit, UnitKind, Why
+
+Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
+"""A unit, its rows that the binder or the store refused, and why."""
+
+_WANTED = frozenset({int(PodState.DISPATCHED), int(PodState.PENDING)})
+
+
+class Answers:
+    """Takes answers in."""
+
+    def __init__(self, places: Places) -> None:
+        """Answer to these places."""
+        self._places = places
+        self._pods = places.pods
+        self._units = places.units
+
+    def placed(self, rows: npt.NDArray[np.int64], now: float) -> None:
+        """Rows are claimed: their pods are assumed or bound."""
+        units = self._units
+        alive = rows[units.serial[rows] == self._pods.serial[rows]]
+        many: dict[Unit, set[int]] = {}
+        finish = self._places.finish
+        for row in alive.tolist():
+            unit = units.by_row[row]
+            if unit is None:
+                continue
+            if unit.kind is UnitKind.POD:
+                if unit.pending:
+                    unit.bound, unit.pending = unit.pending, ()
+                    finish(unit)
+            else:
+                many.setdefault(unit, set()).add(row)
+        for unit, held in many.items():
+            self._places.hold(unit, held)
+            self._move_on(unit, now)
+
+    def settle(self, refused: Iterable[Refusal], now: float) -> None:
+        """The binder or the store refused claims: their pods want a node again."""
+        harder: dict[Unit, bool] = {}
+        for unit, rows, cause in refused:
+            mine = {row for row in rows if self._is_wanted(unit, row)}
+            if not mine:
+                continue
+            assumed = mine.intersection(unit.bound) if unit.bound else set()
+            if assumed:
+                unit.let_go(assumed)
+            sent = self._take_back(unit, mine)
+            if assumed or sent:
+                by_store = cause is ConflictCause.STORE_REFUSED
+                harder[unit] = harder.get(unit, False) or by_store
+        for unit, by_store in harder.items():
+            self._count_failure(unit, by_store, now)
+            self._move_on(unit, now)
+
+    def set_back(self, setbacks: Iterable[Setback], now: float) -> None:
+        """Shards found no place, or gave pods back untried."""
+        answered: dict[Unit, None] = {}
+        for setback in setbacks:
+            unit = setback.unit
+            rows = {row for row in setback.rows if self._is_wanted(unit, row)}
+            if not self._take_back(unit, rows):
+                continue
+            answered[unit] = None
+            if setback.why is Why.GIVEN_BACK:
+                unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
+            else:
+                unit.blame, unit.cures = setback.class_id, int(setback.cures)
+                unit.outcome = max(unit.outcome, Outcome.NO_PLACE)
+        for unit in answered:
+            self._move_on(unit, now)
+
+    def lose_shard(self, number: int, now: float) -> None:
+        """A shard died: what it had not answered is queued again, what is assumed stays."""
+        shards, states = self._places.shards, self._pods.state
+        if not shards.is_alive(number):
+            return
+        shards.alive[number] = False
+        on_the_way = (states == PodState.DISPATCHED) | (states == PodState.ASSUMED)
+        found = {self._units.of_row(row) for row in np.flatnonzero(on_the_way).tolist()}
+        for unit in sorted(filter(None, found), key=lambda unit: unit.sequence):
+            if unit.state is UnitState.DISPATCHED and unit.shard == number:
+                away = set(unit.away)
+                assumed = {row for row in away if states[row] == PodState.ASSUMED}
+                if assumed:
+                    self._places.hold(unit, assumed)
+                self._take_back(unit, away - assumed)
+                unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
+                self._move_on(unit, now)
+
+    # ------------------------------------------------------------ one unit
+
+    def _is_wanted(self, unit: Unit, row: int) -> bool:
+        """Whether a row still stands for the pod of the unit that was sent, and wants a node."""
+        units, pods = self._units, self._pods
+        return (
+            units.of_row(row) is unit
+            and int(pods.state[row]) in _WANTED
+            and bool(units.serial[row] == pods.serial[row])
+        )
+
+    def _take_back(self, unit: Unit, rows: set[int]) -> int:
+        """Count rows as answered; returns how many were at the shard."""
+        count = unit.answered(rows)
+        if count:
+            self._places.shards.pods[unit.shard] -= count
+        return count
+
+    def _count_failure(self, unit: Unit, by_store: bool, now: float) -> None:
+        config = self._places.config
+        unit.attempts += 1
+        delay = config.delay(unit.attempts if by_store else unit.attempts - config.free_retries)
+        if delay > 0:
+            unit.not_before = now + delay
+            unit.outcome = Outcome.BACK_OFF
+        else:
+            unit.outcome = max(unit.outcome, Outcome.RETRY)
+
+    def _move_on(self, unit: Unit, now: float) -> None:
+        """Move a unit once nothing of it is at the shard."""
+        if not unit.away:
+            self._places.conclude(unit, now)

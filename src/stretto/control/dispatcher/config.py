@@ -1,0 +1,80 @@
+"""What may be set about queues, units and retries, with defaults and their reasons."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from stretto.api.scheduling import QueuePolicy
+from stretto.base.errors import InputError
+from stretto.state.units import DEFAULT_QUEUE
+
+ALL: Final = "all"
+"""In place of a number: all pods that exist must fit together."""
+
+MinMember = int | str
+"""A number of pods, or ``ALL``."""
+
+MIN_MEMBERS: Final[Mapping[str, MinMember]] = MappingProxyType(
+    {"ReplicaSet": 1, "Deployment": 1, "StatefulSet": 1, "DaemonSet": 1, "Job": 1}
+)
+"""Services are useful from the first pod on; a Job says otherwise by annotation."""
+
+
+@dataclass(frozen=True)
+class QueueConfig:
+    """One queue."""
+
+    #: Its name.
+    name: str
+    #: In which order it gives out its units: a name of ``QueuePolicy``.
+    policy: str = QueuePolicy.FIFO_SKIP
+    #: Its share of the dispatches while others wait too.
+    weight: float = 1.0
+    #: Whether nothing may pass a failed head; ``None`` leaves it to the policy.
+    blocking: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            where = f"queue {self.name}: weight"
+            raise InputError(where, self.weight, "a number above 0", "use 1 for an equal share")
+
+
+@dataclass(frozen=True)
+class DispatcherConfig:
+    """Everything that may be set about a dispatcher."""
+
+    #: Queues with settings of their own; any other is made when a pod names it.
+    queues: tuple[QueueConfig, ...] = ()
+    #: What queues without settings are like; its name is not used.
+    other_queues: QueueConfig = QueueConfig(DEFAULT_QUEUE)
+    #: Pods that must fit together, by the kind of their owner; kinds not named get 1.
+    min_members: Mapping[str, MinMember] = field(default_factory=lambda: MIN_MEMBERS)
+    #: Seconds a PodGroup may wait that names no time itself (Gödel's default).
+    schedule_timeout: float = 300.0
+    #: Whether pods that fit nowhere are tried again; published protocols drop them.
+    retry: bool = True
+    #: Seconds before the first retry after a refusal by the store (Kubernetes' default).
+    first_delay: float = 1.0
+    #: Longest delay between retries in seconds (Kubernetes' default).
+    longest_delay: float = 10.0
+    #: Retries at once after a plain conflict; more would be a hot loop.
+    free_retries: int = 3
+    #: Seconds after which sleepers are tried without an event (Kubernetes' default).
+    safety_net: float = 300.0
+    #: Units of a blocking queue that are at its shard at once: what a failing head throws back.
+    blocking_window: int = 64
+
+    def __post_init__(self) -> None:
+        for kind, number in self.min_members.items():
+            if number != ALL and not (isinstance(number, int) and number >= 1):
+                where = f"min_members: {kind}"
+                raise InputError(where, number, f"a number of pods from 1 on, or {ALL!r}")
+        if not 0 < self.first_delay <= self.longest_delay:
+            where, expected = "first_delay", f"above 0 and at most {self.longest_delay} s"
+            raise InputError(where, self.first_delay, expected)
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after so many failures in a row."""
+        doublings = min(failures - 1, 30)
+        return min(self.longest_delay, self.first_delay * 2.0**doublings) if failures > 0 else 0.0

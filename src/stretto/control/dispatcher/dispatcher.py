@@ -1,0 +1,252 @@
+"""The dispatcher: forms units, orders them, and hands them to shards.
+
+One object, one thread, plain functions: batches of changes and answers go in, work for shards comes
+out. It never looks at a node. Time comes in with each call.
+
+    absorb(changes)   what came, went and changed
+    wake(cures)       what an event may have cured
+    due()             delays, deadlines, the safety net
+    dispatch(room)    work by shard
+    placed(rows)      claims that were granted
+    settle(refused)   claims that were not
+    set_back(...)     what shards could not place
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.control.dispatcher.answers import Answers, Refusal
+from stretto.control.dispatcher.config import DispatcherConfig
+from stretto.control.dispatcher.intake import Intake
+from stretto.control.dispatcher.places import Failure, Places
+from stretto.control.dispatcher.queues import Queue
+from stretto.control.dispatcher.shards import Round
+from stretto.control.dispatcher.waiting import Probe
+from stretto.state.changes import Changes
+from stretto.state.lifecycle import UNIT_LIFE, PodEvent, PodState, UnitEvent, UnitState, step_pods
+from stretto.state.pods import Pods
+from stretto.state.units import Cure, Dispatch, Setback, Unit, UnitKind, Units
+
+_POD: Final = UnitKind.POD
+_SENT: Final = UNIT_LIFE.next(UnitState.QUEUED, UnitEvent.DISPATCH)
+
+
+class Dispatcher:
+    """Who is next, and which shard tries it."""
+
+    def __init__(self, pods: Pods, units: Units, config: DispatcherConfig | None = None) -> None:
+        """Start with no unit and no shard."""
+        self._places = Places(pods, units, config or DispatcherConfig())
+        self._intake = Intake(self._places)
+        self._answers = Answers(self._places)
+        self._pods = pods
+
+    # ------------------------------------------------------------ what changed
+
+    def absorb(self, changes: Changes, now: float) -> None:
+        """Take in a batch of changes; its ``cures`` are for ``wake``."""
+        self._intake.absorb(changes, now)
+
+    def wake(self, cures: Cure, probe: Probe, now: float) -> int:
+        """Queue the sleepers that events may have cured; returns how many units.
+
+        Args:
+            cures: the events since the last call, OR-ed; call it with none, too, once a round.
+            probe: an upper bound of how many pods of a class fit now.
+            now: clock time.
+        """
+        woken = self._places.sleepers.cured(int(cures), probe, now)
+        for unit in woken:
+            self._places.wake(unit, now)
+        return len(woken)
+
+    def due(self, now: float) -> None:
+        """Do what the time has come for: end delays, give up late gangs, spread the safety net."""
+        places = self._places
+        for until, unit in places.delays.pop_due(now):
+            if _is_delayed(until, unit):
+                places.enter_queue(unit, UnitEvent.WAKE)
+        for until, unit in places.deadlines.pop_due(now):
+            if _is_awaited(until, unit) and unit.state is not UnitState.DISPATCHED:
+                places.time_out(unit)
+        for unit in places.sleepers.overdue(now):
+            places.enter_queue(unit, UnitEvent.WAKE)
+
+    def next_due(self) -> float:
+        """When ``due`` or ``wake`` has something to do without any event; the past means now."""
+        places = self._places
+        return min(
+            places.delays.next_due(_is_delayed),
+            places.deadlines.next_due(_is_awaited),
+            places.sleepers.next_check(),
+        )
+
+    # ------------------------------------------------------------ handing out
+
+    def dispatch(self, now: float, room: Sequence[int]) -> list[list[Dispatch]]:
+        """Hand out units in the order of their queues while shards have room.
+
+        Args:
+            now: clock time.
+            room: how many pods each shard takes, by number; a gang goes as a whole where there is
+                room for one pod.
+
+        Returns:
+            The work of each shard, in order.
+        """
+        turns = self._places.queues.turns
+        current = Round(self._places.shards, room)
+        while current.has_room:
+            queue = turns.pick()
+            if queue is None:
+                break
+            turns.charge(queue, self._send_from(queue, current, now))
+        return self._hand_over(current)
+
+    def _send_from(self, queue: Queue, current: Round, now: float) -> int:
+        """Send what may go before another queue has its turn; returns how many pods."""
+        if queue.blocking:
+            return self._send_window(queue, current, now)
+        pods, closed, pop = 0, self._places.sleepers.closed, queue.order.pop
+        tick, alone = self._places.sleepers.tick, self._places.queues.turns.is_alone
+        takers, send = current.open, current.send
+        while takers:
+            unit = pop()
+            if unit is None:
+                break
+            if closed and self._lies_down(unit, now):
+                continue
+            if unit.kind is _POD:
+                unit.away = rows = tuple(unit.pending)
+                unit.state, unit.tick = _SENT, tick
+                unit.shard = number = takers[0][1]
+                send(Dispatch(unit, rows, 1), number)
+                pods += 1
+            else:
+                pods += self._send(unit, current, tick)
+            if not alone:
+                break
+        return pods
+
+    def _send_window(self, queue: Queue, current: Round, now: float) -> int:
+        """Send the first units of a blocking queue to one shard, to be tried in order."""
+        pods, shard = 0, -1
+        limit = min((unit.rank for unit in queue.blockers), default=None)
+        for _ in range(self._places.config.blocking_window):
+            unit = queue.order.peek()
+            if unit is None or (limit is not None and unit.rank > limit):
+                break
+            if shard >= 0 and not current.takes(shard):
+                break
+            queue.order.pop()
+            if self._places.sleepers.closed and self._lies_down(unit, now):
+                break
+            unit.shard = shard if shard >= 0 else current.choose(-1)[0]
+            shard = unit.shard
+            pods += self._send(unit, current, self._places.sleepers.tick, blocking=True)
+            queue.away += 1
+        return pods
+
+    def _send(self, unit: Unit, current: Round, tick: int, blocking: bool = False) -> int:
+        """Give a unit that has left its queue to a shard; returns how many pods of it go."""
+        if unit.kind is UnitKind.POD:
+            number, _ = current.choose(unit.shard if blocking else -1)
+            rows, at_least = tuple(unit.pending), 1
+        else:
+            number, places = current.choose(unit.shard)
+            at_least = max(unit.still_needed, 1)
+            rows = tuple(unit.pending if at_least > 1 else unit.pending[:places])
+        unit.state = _SENT
+        unit.shard = number
+        unit.away = rows
+        unit.tick = tick
+        current.send(Dispatch(unit, rows, at_least, blocking), number)
+        return len(rows)
+
+    def _lies_down(self, unit: Unit, now: float) -> bool:
+        """Put a unit to sleep untried when its class is known to fit nowhere."""
+        if unit.is_gang or unit.kind is UnitKind.POD_GROUP:
+            return False
+        class_ids = self._pods.class_id
+        class_id = int(class_ids[unit.pending[0]])
+        known = self._places.sleepers.closed.get(class_id)
+        if known is None or unit.priority > known[1]:
+            return False
+        if any(int(class_ids[row]) != class_id for row in unit.pending[1:]):
+            return False
+        unit.blame, unit.cures = class_id, known[0]
+        unit.tick = self._places.sleepers.tick
+        unit.step(UnitEvent.PARK)
+        self._places.lie_down(unit, now)
+        return True
+
+    def _hand_over(self, current: Round) -> list[list[Dispatch]]:
+        """Step all pods that were sent; what has changed under our feet comes back first."""
+        if not current.rows:
+            return current.work
+        rows = np.array(current.rows, np.int64)
+        if (self._pods.state[rows] != PodState.PENDING).any():
+            rows = self._recall(current)
+        step_pods(self._pods.state, rows, PodEvent.DISPATCH)
+        return current.work
+
+    def _recall(self, current: Round) -> npt.NDArray[np.int64]:
+        """Take units back whose pods are no longer pending: the change that says so will come."""
+        states = self._pods.state
+        rows: list[int] = []
+        for number, work in enumerate(current.work):
+            kept = []
+            for each in work:
+                if all(states[row] == PodState.PENDING for row in each.rows):
+                    kept.append(each)
+                    rows.extend(each.rows)
+                else:
+                    self._places.enter_queue(each.unit, UnitEvent.GIVE_BACK)
+            current.work[number] = kept
+        return np.array(rows, np.int64)
+
+    # ------------------------------------------------------------ answers
+
+    def placed(self, unit: Unit, rows: Sequence[int], now: float) -> None:
+        """Claims of one unit were granted."""
+        del unit
+        self._answers.placed(np.array(rows, np.int64), now)
+
+    def placed_rows(self, rows: npt.NDArray[np.int64], now: float) -> None:
+        """Claims were granted: rows of any units."""
+        self._answers.placed(rows, now)
+
+    def settle(self, refused: Iterable[Refusal], now: float) -> None:
+        """Claims were refused, by the binder or later by the store."""
+        self._answers.settle(refused, now)
+
+    def set_back(self, setbacks: Iterable[Setback], now: float) -> None:
+        """Shards could not place pods, or gave them back."""
+        self._answers.set_back(setbacks, now)
+
+    def drain_failures(self) -> list[Failure]:
+        """Units given up since the last call."""
+        failures, self._places.failures = self._places.failures, []
+        return failures
+
+    # ------------------------------------------------------------ shards
+
+    def add_shard(self, number: int) -> None:
+        """A shard came, or came back."""
+        self._places.shards.add(number)
+
+    def remove_shard(self, number: int, now: float) -> None:
+        """A shard died: what it has not answered is queued again; what is assumed stays."""
+        self._answers.lose_shard(number, now)
+
+
+def _is_delayed(until: float, unit: Unit) -> bool:
+    return unit.state is UnitState.BACKOFF and unit.not_before == until
+
+
+def _is_awaited(until: float, unit: Unit) -> bool:
+    over = (UnitState.FAILED, UnitState.GONE)
+    return unit.deadline == until and unit.still_needed > 0 and unit.state not in over

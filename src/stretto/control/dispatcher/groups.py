@@ -1,0 +1,87 @@
+"""PodGroups as the dispatcher knows them, and what they mean for their units.
+
+A unit whose group is unknown waits; one whose group contradicts itself, or whose time is over, is
+given up until the group changes.
+"""
+
+from math import inf
+
+from stretto.api.scheduling import PodGroup
+from stretto.control.dispatcher.places import Places
+from stretto.control.dispatcher.units import Group, group_unit, read_group
+from stretto.state.lifecycle import UnitEvent, UnitState
+from stretto.state.units import NO_GROUP, Unit, UnitKind
+
+
+class Groups:
+    """Every PodGroup that exists, by ``PodGroupUnit/namespace/name``."""
+
+    def __init__(self, places: Places) -> None:
+        """Start with none."""
+        self._places = places
+        self._known: dict[str, Group] = {}
+
+    def get(self, identity: str) -> Group | None:
+        """A group by its unit's identity."""
+        return self._known.get(identity)
+
+    def join(self, unit: Unit) -> None:
+        """A unit of a group was made."""
+        group = self._known.get(unit.key)
+        if group is not None:
+            self._apply(unit, group)
+
+    def leave(self, unit: Unit) -> None:
+        """A unit has ended."""
+        self._places.faults.pop(unit, None)
+
+    def names_queue(self, unit: Unit) -> bool:
+        """Whether the unit's queue is said by its group and not by its pods."""
+        group = self._known.get(unit.key) if unit.kind is UnitKind.POD_GROUP else None
+        return group is not None and bool(group.queue)
+
+    def change(self, key: str, group: PodGroup | None, now: float) -> Unit | None:
+        """A group came, changed or went; returns its unit if that must be looked at again."""
+        identity = group_unit(key)
+        unit = self._places.units.by_identity.get(identity)
+        before = self._known.get(identity)
+        if group is None:
+            self._known.pop(identity, None)
+            if unit is not None:
+                unit.min_member, unit.deadline = NO_GROUP, inf
+                self._places.faults.pop(unit, None)
+            return unit
+        after = read_group(group, now, self._places.config.schedule_timeout)
+        renewed = before is None or before.uid != after.uid
+        if before is not None and not renewed:
+            after = after._replace(seen=before.seen)
+        self._known[identity] = after
+        if unit is None or after == before:
+            return None
+        if renewed:
+            unit.scheduled = False
+        self._apply(unit, after)
+        if unit.state is UnitState.FAILED and self._is_mended(before, after):
+            self._places.enter_queue(unit, UnitEvent.REVIVE)
+        return unit
+
+    def _apply(self, unit: Unit, group: Group) -> None:
+        places = self._places
+        unit.min_member = group.min_member
+        unit.scheduled = unit.scheduled or group.ran
+        unit.deadline = -inf if group.late else group.seen + group.wait
+        if group.fault:
+            places.faults[unit] = group.fault
+        else:
+            places.faults.pop(unit, None)
+        if not group.fault and not group.late:
+            places.deadlines.add(unit, unit.deadline)
+        if group.queue and group.queue != unit.queue:
+            places.change_queue(unit, group.queue)
+
+    def _is_mended(self, before: Group | None, after: Group) -> bool:
+        """Whether a unit that was given up deserves another try."""
+        if after.fault or after.late:
+            return False
+        definition = (after.uid, after.min_member, after.wait)
+        return before is None or definition != (before.uid, before.min_member, before.wait)

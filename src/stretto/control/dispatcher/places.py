@@ -1,0 +1,346 @@
+"""The moves of units between the places where they can be, each lawful by the tables.
+
+A unit is in exactly one place: forming, a queue, a shard, back-off, the waiting room, or done with
+(placed, failed, gone). Whoever learns something about a unit comes here to move it, so that the
+unit's state, its pods' states and the place always change together.
+"""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from typing import Final, NamedTuple
+
+from stretto.control.dispatcher.config import DispatcherConfig
+from stretto.control.dispatcher.queues import Queues
+from stretto.control.dispatcher.shards import Shards
+from stretto.control.dispatcher.waiting import NO_CLASS, Delays, WaitingRoom
+from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, UnitEvent, UnitState
+from stretto.state.pods import Pods
+from stretto.state.units import Cure, Outcome, Unit, UnitKind, Units
+
+
+class FailureReason(Enum):
+    """Why a unit was given up."""
+
+    #: It fits nowhere, and the configuration says not to try again.
+    NO_PLACE = "no place"
+    #: It was not scheduled before its deadline.
+    TIMED_OUT = "timed out"
+    #: It contradicts itself.
+    ABNORMAL = "abnormal"
+
+
+class Failure(NamedTuple):
+    """A unit that was given up."""
+
+    #: The unit.
+    unit: Unit
+    #: Its rows that have no node.
+    rows: tuple[int, ...]
+    #: Why, for machines.
+    reason: FailureReason
+    #: Why, for humans.
+    message: str
+
+
+_WAYS_TO_BACK_OFF: Final = {
+    UnitState.DISPATCHED: (UnitEvent.BACK_OFF,),
+    UnitState.QUEUED: (UnitEvent.DISPATCH, UnitEvent.BACK_OFF),
+    UnitState.PLACED: (UnitEvent.GROW, UnitEvent.DISPATCH, UnitEvent.BACK_OFF),
+    UnitState.UNSCHEDULABLE: (UnitEvent.WAKE, UnitEvent.DISPATCH, UnitEvent.BACK_OFF),
+}
+_WAYS_TO_QUEUE: Final = {
+    UnitState.FORMING: UnitEvent.COMPLETE,
+    UnitState.DISPATCHED: UnitEvent.GIVE_BACK,
+    UnitState.PLACED: UnitEvent.GROW,
+    UnitState.UNSCHEDULABLE: UnitEvent.WAKE,
+}
+_PARKING: Final = {
+    PodState.BACKOFF: (PodEvent.WAKE, PodEvent.PARK),
+    PodState.PENDING: (PodEvent.PARK,),
+    PodState.DISPATCHED: (PodEvent.PARK,),
+}
+_QUEUEING: Final = {
+    PodState.DISPATCHED: (PodEvent.GIVE_BACK,),
+    PodState.BACKOFF: (PodEvent.WAKE,),
+    PodState.UNSCHEDULABLE: (PodEvent.WAKE,),
+    PodState.NOMINATED: (PodEvent.WAKE,),
+    PodState.ABNORMAL: (PodEvent.MEND,),
+}
+#: A pod that was rejected after its claim is pending already and stays so: only its unit waits.
+_DELAYING: Final = {PodState.DISPATCHED: (PodEvent.BACK_OFF,)}
+_BREAKING: Final = {
+    state: (event,) for state, event in POD_LIFE.transitions if event is PodEvent.BREAK
+}
+
+
+def _outcomes(paths: Mapping[PodState, tuple[PodEvent, ...]]) -> dict[int, int]:
+    """Follow each path through the table of pods, once."""
+    found = {}
+    for state, events in paths.items():
+        after = state
+        for event in events:
+            after = POD_LIFE.next(after, event)
+        found[int(state)] = int(after)
+    return found
+
+
+_PARKED: Final = _outcomes(_PARKING)
+_BACK_IN_QUEUE: Final = _outcomes(_QUEUEING)
+_DELAYED: Final = _outcomes(_DELAYING)
+_BROKEN: Final = _outcomes(_BREAKING)
+
+
+class Places:
+    """Every place where a unit can be."""
+
+    def __init__(self, pods: Pods, units: Units, config: DispatcherConfig) -> None:
+        """Start with all places empty."""
+        #: The pods, whose states move with their units.
+        self.pods = pods
+        #: The table of units.
+        self.units = units
+        #: What may be set.
+        self.config = config
+        #: Units that wait for their turn.
+        self.queues = Queues(config)
+        #: Units that wait for a cure.
+        self.sleepers = WaitingRoom(config.safety_net)
+        #: Units that wait out a delay.
+        self.delays = Delays()
+        #: Gangs that must be scheduled by a time.
+        self.deadlines = Delays()
+        #: Shards and what they have.
+        self.shards = Shards()
+        #: Units given up since the caller last looked.
+        self.failures: list[Failure] = []
+        #: Why a unit that is given up was, while it exists.
+        self.given_up: dict[Unit, Failure] = {}
+        #: What is wrong with units whose PodGroup contradicts itself.
+        self.faults: dict[Unit, str] = {}
+        #: Units in back-off.
+        self.delayed: int = 0
+        #: Units that do not have the pods they need yet.
+        self.forming: int = 0
+
+    # ------------------------------------------------------------ leaving
+
+    def leave(self, unit: Unit, event: UnitEvent) -> None:
+        """Step a unit by an event and take it out of the place where it was."""
+        before = unit.state
+        unit.step(event)
+        if before is UnitState.DISPATCHED:
+            self.shards.unit_back(unit)
+            self.queues.came_back(unit)
+        elif before is UnitState.QUEUED:
+            self.queues.get(unit.queue).order.discard()
+            self.queues.turns.enlist(self.queues.get(unit.queue))
+        elif before is UnitState.BACKOFF:
+            self.delayed -= 1
+            self.queues.unblock(unit)
+        elif before is UnitState.UNSCHEDULABLE:
+            if unit.ward >= 0:
+                self.sleepers.discard(unit)
+            self.queues.unblock(unit)
+        elif before is UnitState.FORMING:
+            self.forming -= 1
+        elif before is UnitState.FAILED:
+            self.given_up.pop(unit, None)
+
+    # ------------------------------------------------------------ the moves
+
+    def enter_forming(self, unit: Unit) -> None:
+        """Wait until the pods that are needed exist."""
+        if unit.state is UnitState.FAILED:
+            self.leave(unit, UnitEvent.REVIVE)
+            unit.step(UnitEvent.SHRINK)
+        else:
+            self.leave(unit, UnitEvent.SHRINK)
+        self.forming += 1
+        self.step_rows(unit.pending, _BACK_IN_QUEUE)
+
+    def enter_queue(self, unit: Unit, event: UnitEvent) -> None:
+        """Wait for its turn, at its place in the order."""
+        self.leave(unit, event)
+        self.step_rows(unit.pending, _BACK_IN_QUEUE)
+        self.queues.push(unit)
+
+    def requeue(self, unit: Unit) -> None:
+        """Wait for its turn at another place: its rank is about to change or has changed."""
+        self.queues.get(unit.queue).order.discard()
+        self.queues.push(unit)
+
+    def back_off(self, unit: Unit, until: float) -> None:
+        """Wait out a delay.
+
+        The table knows back-off only as the end of an attempt, so a unit whose assumed pod was
+        rejected takes the way over the attempt.
+        """
+        way = _WAYS_TO_BACK_OFF[unit.state]
+        self.leave(unit, way[0])
+        for event in way[1:]:
+            unit.step(event)
+        unit.not_before = until
+        self.step_rows(unit.pending, _DELAYED)
+        self.delayed += 1
+        self.delays.add(unit, until)
+        self.queues.block(unit)
+
+    def sleep(self, unit: Unit, now: float) -> None:
+        """Wait for an event that may cure what ``blame`` and ``cures`` say."""
+        self.leave(unit, UnitEvent.PARK)
+        self.lie_down(unit, now)
+
+    def lie_down(self, unit: Unit, now: float) -> None:
+        """Put a unit that has just become unschedulable into the waiting room."""
+        self.step_rows(unit.pending, _PARKED)
+        self.sleepers.add(unit, max(unit.still_needed, 1), now)
+        self.queues.block(unit)
+
+    def finish(self, unit: Unit) -> None:
+        """Every pod it has is claimed or bound."""
+        if unit.state is UnitState.FAILED:
+            self.leave(unit, UnitEvent.REVIVE)
+            unit.step(UnitEvent.PLACE)
+        elif unit.state is not UnitState.PLACED:
+            self.leave(unit, UnitEvent.PLACE)
+        self.sleepers.placed(unit)
+
+    def fail(self, unit: Unit, reason: FailureReason, message: str) -> None:
+        """Give a unit up."""
+        if unit.state is UnitState.PLACED:
+            unit.step(UnitEvent.GROW)
+            unit.step(UnitEvent.FAIL)
+        elif unit.state is not UnitState.FAILED:
+            self.leave(unit, UnitEvent.FAIL)
+        abnormal = reason is FailureReason.ABNORMAL
+        self.step_rows(unit.pending, _BROKEN if abnormal else _PARKED)
+        failure = Failure(unit, tuple(unit.pending), reason, message)
+        if self.given_up.get(unit) != failure:
+            self.given_up[unit] = failure
+            self.failures.append(failure)
+        self.look_again(unit)
+
+    def end(self, unit: Unit) -> None:
+        """None of its pods is left."""
+        if unit.state is not UnitState.GONE:
+            self.leave(unit, UnitEvent.END)
+            self.look_again(unit)
+
+    def wake(self, unit: Unit, now: float) -> None:
+        """A sleeper may have a chance now.
+
+        Where no class can be probed the chance is only a guess, so the delay comes first.
+        """
+        if unit.blame == NO_CLASS and unit.attempts:
+            self.back_off(unit, now + self.config.delay(unit.attempts))
+        else:
+            self.enter_queue(unit, UnitEvent.WAKE)
+
+    def look_again(self, unit: Unit) -> None:
+        """Room that was meant for this unit may serve sleepers of its class."""
+        if unit.blame != NO_CLASS:
+            self.sleepers.reopen(unit.blame)
+
+    # ------------------------------------------------------------ after an attempt
+
+    def conclude(self, unit: Unit, now: float) -> None:
+        """The last answer of an attempt is in: move the unit to where the answers send it."""
+        outcome, unit.outcome = unit.outcome, Outcome.NONE
+        if self.settle_down(unit, now) or unit.state is UnitState.FAILED:
+            return
+        if outcome is Outcome.NO_PLACE:
+            self._no_place(unit, now)
+        elif outcome is Outcome.BACK_OFF:
+            if unit.state is not UnitState.BACKOFF:
+                self.back_off(unit, unit.not_before)
+        elif unit.state in _WAYS_TO_QUEUE:
+            self.enter_queue(unit, _WAYS_TO_QUEUE[unit.state])
+
+    def settle_down(self, unit: Unit, now: float) -> bool:
+        """Move a unit that has all it wants, or lacks what it needs; whether it was moved."""
+        if not unit.pending:
+            self.finish(unit)
+        elif unit in self.faults:
+            self.fail(unit, FailureReason.ABNORMAL, self.faults[unit])
+        elif unit.state is UnitState.FAILED:
+            return False
+        elif now >= unit.deadline and unit.still_needed > 0:
+            self.time_out(unit)
+        elif not unit.is_complete:
+            if unit.state is not UnitState.FORMING:
+                self.enter_forming(unit)
+        else:
+            return False
+        return True
+
+    def time_out(self, unit: Unit) -> None:
+        """Give up a gang whose time is over."""
+        if unit.is_complete:
+            message = f"timed out: no room for {unit.still_needed} pods together"
+        else:
+            message = f"timed out: {unit.size} of the {unit.min_member} pods it needs exist"
+        self.fail(unit, FailureReason.TIMED_OUT, message)
+
+    def _no_place(self, unit: Unit, now: float) -> None:
+        """After a "no": give up, wait out a delay, or sleep."""
+        if not self.config.retry:
+            self.fail(unit, FailureReason.NO_PLACE, "fits on no node")
+            return
+        if unit.cures == Cure.NONE or unit.blame == NO_CLASS:
+            unit.attempts += 1
+        if unit.cures == Cure.NONE:
+            self.back_off(unit, now + self.config.delay(unit.attempts))
+            return
+        self.sleep(unit, now)
+        if not unit.is_gang and unit.kind is not UnitKind.POD_GROUP:
+            self.sleepers.close(unit)
+
+    # ------------------------------------------------------------ members
+
+    def forget(self, unit: Unit, rows: AbstractSet[int]) -> None:
+        """Rows are the unit's no longer."""
+        self._take_back(unit, rows)
+        unit.lose(rows)
+
+    def hold(self, unit: Unit, rows: AbstractSet[int]) -> None:
+        """Rows of the unit have a node."""
+        self._take_back(unit, rows)
+        unit.hold(rows)
+
+    def change_queue(self, unit: Unit, name: str) -> None:
+        """Let a unit go on in another queue, behind those that are there."""
+        before, after = self.queues.get(unit.queue), self.queues.get(name)
+        if unit.state is UnitState.UNSCHEDULABLE:
+            self.enter_queue(unit, UnitEvent.WAKE)
+        self.queues.unblock(unit)
+        unit.queue, unit.sequence = name, self.units.sequence()
+        if unit.state is UnitState.QUEUED:
+            self.queues.push(unit)
+            before.order.discard()
+        elif unit.state is UnitState.BACKOFF:
+            self.queues.block(unit)
+        elif unit.state is UnitState.DISPATCHED:
+            before.away -= before.blocking
+            after.away += after.blocking
+            self.queues.turns.enlist(before)
+
+    def needs_otherwise(self, unit: Unit) -> bool:
+        """Whether a sleeper needs more or fewer pods than when it went to sleep."""
+        return self.sleepers.need_of(unit) != max(unit.still_needed, 1)
+
+    def queue_rows(self, rows: Iterable[int]) -> None:
+        """Make pods wait for a place, wherever they were on the way to one."""
+        self.step_rows(rows, _BACK_IN_QUEUE)
+
+    def step_rows(self, rows: Iterable[int], after: dict[int, int]) -> None:
+        """Move the pods that may make the move; the others are on another walk and stay."""
+        states = self.pods.state
+        for row in rows:
+            found = after.get(int(states[row]))
+            if found is not None:
+                states[row] = found
+
+    def _take_back(self, unit: Unit, rows: AbstractSet[int]) -> None:
+        if unit.away:
+            self.shards.pods[unit.shard] -= unit.answered(rows)

@@ -1,0 +1,106 @@
+"""Shards as the dispatcher sees them: which live, and how much each has been given.
+
+The load counts pods that were sent and not answered yet, so it grows before anybody has looked at
+them. The least loaded shard is next, the lowest number among equals.
+"""
+
+import heapq
+from collections.abc import Sequence
+
+from stretto.state.units import Dispatch, Unit
+
+
+class Shards:
+    """Every shard ever added, by number."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        #: Whether each lives.
+        self.alive: list[bool] = []
+        #: Pods each has been given and has not answered.
+        self.pods: list[int] = []
+        #: Units each has been given and has not answered in full.
+        self.units: list[int] = []
+
+    def add(self, number: int) -> None:
+        """A shard came, or came back."""
+        missing = number + 1 - len(self.alive)
+        self.alive.extend([False] * missing)
+        self.pods.extend([0] * missing)
+        self.units.extend([0] * missing)
+        self.alive[number] = True
+
+    def is_alive(self, number: int) -> bool:
+        """Whether such a shard lives."""
+        return 0 <= number < len(self.alive) and self.alive[number]
+
+    def numbers(self) -> list[int]:
+        """Shards that live."""
+        return [number for number, alive in enumerate(self.alive) if alive]
+
+    def unit_back(self, unit: Unit) -> None:
+        """A unit is at its shard no longer, and with it what was not answered."""
+        self.units[unit.shard] -= 1
+        if unit.away:
+            self.pods[unit.shard] -= len(unit.away)
+            unit.away = ()
+
+
+class Round:
+    """One round of handing out: how much room is left where, and what goes to whom."""
+
+    def __init__(self, shards: Shards, room: Sequence[int]) -> None:
+        """Start with the room that the shards say they have."""
+        #: Work by shard.
+        self.work: list[list[Dispatch]] = [[] for _ in room]
+        #: Rows that are sent, of all shards.
+        self.rows: list[int] = []
+        self._shards = shards
+        self._room = [
+            places if shards.is_alive(number) else 0 for number, places in enumerate(room)
+        ]
+        #: (load, number) of the shards that take more, a heap; its length says how many.
+        self.open: list[tuple[int, int]] = [
+            (shards.pods[number], number) for number, places in enumerate(self._room) if places > 0
+        ]
+        heapq.heapify(self.open)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether any shard takes more."""
+        return bool(self.open)
+
+    def takes(self, number: int) -> bool:
+        """Whether a shard takes more."""
+        return self._room[number] > 0
+
+    def choose(self, sticky: int) -> tuple[int, int]:
+        """The shard for a unit that was with ``sticky`` before, and how many pods it takes."""
+        if sticky >= 0 and sticky < len(self._room) and self._room[sticky] > 0:
+            return sticky, self._room[sticky]
+        number = self.open[0][1]
+        return number, self._room[number]
+
+    def send(self, dispatch: Dispatch, number: int) -> None:
+        """Give a unit to a shard."""
+        rows = dispatch.rows
+        pods = len(rows)
+        shards, room = self._shards, self._room
+        shards.pods[number] += pods
+        shards.units[number] += 1
+        room[number] = left = room[number] - pods
+        self.work[number].append(dispatch)
+        self.rows += rows
+        if left <= 0 or len(self.open) > 1:
+            self._reorder(number)
+
+    def _reorder(self, number: int) -> None:
+        """Move a shard to where its load belongs, or out when it is full."""
+        heap = self.open
+        if heap[0][1] != number:
+            heap[:] = [(self._shards.pods[n], n) for _, n in heap if self._room[n] > 0]
+            heapq.heapify(heap)
+        elif self._room[number] > 0:
+            heapq.heapreplace(heap, (self._shards.pods[number], number))
+        else:
+            heapq.heappop(heap)
