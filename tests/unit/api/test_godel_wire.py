@@ -33,7 +33,7 @@ def written(traces: list[dict[str, Any]]) -> Iterator[tuple[Kind, dict[str, Any]
         for each in trace["objects"]:
             yield kinds.kind_of(each["apiVersion"], each["kind"]), each
         for step in trace["steps"]:
-            if step["verb"] in ("create", "update") and "body" in step:
+            if step["verb"] in ("create", "update") and step.get("body"):
                 binding = step.get("subresource") == "binding"
                 yield kinds.BINDING if binding else kinds.kind_named(step["resource"]), step["body"]
 
