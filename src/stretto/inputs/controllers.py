@@ -18,9 +18,11 @@ from stretto.api.core import Node
 from stretto.api.kinds import Kind
 from stretto.api.pods import PodSpec, Toleration
 from stretto.api.selectors import node_terms
+from stretto.api.validation import validate
 from stretto.base.errors import InputError
 from stretto.inputs.objects import JsonObject
 from stretto.inputs.relations import InputObject, Key, owner_key
+from stretto.inputs.strict import inside
 
 MAX_REPLICAS: Final = 1_000_000
 """Pods of one controller: as many as a whole cluster that we design for."""
@@ -82,7 +84,7 @@ def _pods(controller: InputObject, nodes: Sequence[Node]) -> Iterator[InputObjec
     if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
         raise InputError(f"{controller.title}: spec.template", template, "the pod to make")
     meta = template.get("metadata") or {}
-    owner = _owner(controller)
+    owner, checked = _owner(controller), False
     for name, more in _MAKERS[controller.kind](_Controller(controller, spec, nodes)):
         metadata = {
             "name": name,
@@ -99,6 +101,10 @@ def _pods(controller: InputObject, nodes: Sequence[Node]) -> Iterator[InputObjec
                 "spec": {**template["spec"], **more},
             }
         )
+        if not checked:
+            with inside(f"{controller.title}: spec.template"):
+                validate(decode(kinds.POD, body))
+            checked = True
         yield InputObject(kinds.POD, controller.namespace, name, body, controller.where)
 
 

@@ -16,6 +16,7 @@ from stretto.api.core import Node
 from stretto.api.heads import decode_pod_head
 from stretto.api.kinds import NODE, POD
 from stretto.api.manifests import load_manifests
+from stretto.api.validation import validate
 from stretto.base.errors import InputError
 from stretto.inputs.controllers import expand
 from stretto.inputs.files import read_stdin, read_text
@@ -86,17 +87,14 @@ def _objects(text: str, where: str, namespace: str) -> list[InputObject]:
     result = []
     for index, (kind, body) in enumerate(load_manifests(text, where)):
         with inside(where):
-            decode(kind, body)
+            validate(decode(kind, body))
         meta = decode_as(Headed, body).metadata
-        name = meta.name or (f"{meta.generate_name}{index:05x}" if meta.generate_name else "")
-        if not name:
-            title = f"{where}: {kind.kind}"
-            raise InputError(f"{title}: metadata.name", None, "a name", "give it one")
+        name = meta.name or f"{meta.generate_name}{index:05x}"
         if name != meta.name:
             body = set_fields(body, {("metadata", "name"): name})
         space = (meta.namespace or namespace) if kind.namespaced else ""
         if space != meta.namespace:
-            body = set_fields(body, {("metadata", "namespace"): space or None})
+            body = set_fields(body, {("metadata", "namespace"): space})
         result.append(InputObject(kind, space, name, body, where))
     if not result:
         raise InputError(where, None, "at least one Kubernetes object", "check the file")

@@ -97,7 +97,7 @@ def check_owners(manifests: Sequence[InputObject], *, keep_missing: bool = False
 
 
 def check_groups(manifests: Sequence[InputObject]) -> None:
-    """Refuse PodGroups that no number of nodes could satisfy: too few pods, or no minimum."""
+    """Refuse PodGroups with too few pods, which no number of nodes could satisfy."""
     sizes = Counter(
         (each.namespace, group)
         for each in manifests
@@ -108,9 +108,9 @@ def check_groups(manifests: Sequence[InputObject]) -> None:
             continue
         found = decode_as(PodGroup, each.body).spec.min_member
         size = sizes[each.namespace, each.name]
-        if not 1 <= found <= size:
+        if found > size:
             expected = f"1..{size}, the number of its pods" if size else "pods of the group"
-            hint = "add pods to the same input" if found > size else "ask for one pod at least"
+            hint = "add pods to the same input"
             raise InputError(f"{each.title}: spec.minMember", found, expected, hint)
 
 

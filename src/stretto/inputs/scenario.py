@@ -218,7 +218,7 @@ def _check_labels(labels: dict[str, str], where: str) -> None:
 def _within(value: float, bounds: tuple[float, float], where: str, why: str = "") -> None:
     """Refuse a figure outside its bounds (and what is no figure)."""
     if not bounds[0] <= value <= bounds[1]:
-        low, high = (f"{bound:.15g}" if isinstance(bound, float) else bound for bound in bounds)
+        low, high = (int(each) if each == int(each) else each for each in bounds)
         raise InputError(where, value, f"{low}..{high}{why}" if low != high else f"{low}{why}")
 
 

@@ -9,6 +9,7 @@ from stretto.api.codec import decode_as
 from stretto.api.heads import decode_object_head, decode_pod_head
 from stretto.api.kinds import JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.api.pods import Pod
+from stretto.api.validation import validate
 from stretto.inputs.arrivals import Arrival, Work, WorkContext, times_of
 from stretto.inputs.fleet import FleetPod
 from stretto.inputs.manifests import ManifestOptions, load_objects
@@ -112,7 +113,7 @@ def _equal_pods(spec: WorkloadSpec, wanted: PodsSpec, context: WorkContext) -> I
             pod = _equal_pod(wanted, group if wanted.gang else "", namespace, owner)
             head, _, tail = msgspec.json.encode(pod).partition(_NAME)
             where = f"{context.scenario.where}: {context.prefix}"
-            decode_as(Pod, head + b'"name":"checked"' + tail, where)
+            validate(decode_as(Pod, head + b'"name":"%s"' % name.encode() + tail, where))
         for number in range(unit * per_unit, (unit + 1) * per_unit):
             own = f"{name}-{number}"
             body = head + b'"name":"%s"' % own.encode() + tail

@@ -183,15 +183,15 @@ def test_manifests_wait_until_they_arrive_and_the_rest_is_there(repo_root: Path)
 
 
 def test_pods_that_a_node_runs_are_there_from_the_start(tmp_path: Path) -> None:
-    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {nodeName: n-0, containers: []}\n"
-    (tmp_path / "m.yaml").write_text(pod)
+    spec = "spec: {nodeName: n-0, containers: [{name: c}]}\n"
+    (tmp_path / "m.yaml").write_text(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\n{spec}")
     found = feed(tmp_path, SMALL + "workloads: [{manifests: [m.yaml]}]")
     assert found.pods == 0
     assert len(found.objects) == 4
 
 
 def test_a_fleet_of_manifests_needs_a_node(tmp_path: Path) -> None:
-    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: []}\n"
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: c}]}\n"
     (tmp_path / "m.yaml").write_text(pod)
     assert refused(tmp_path, "fleet: {manifests: [m.yaml]}") == (
         "scenario s.yaml: fleet: manifests: got 'm.yaml', "

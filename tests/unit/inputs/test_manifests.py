@@ -74,7 +74,9 @@ def test_a_folder_gives_its_files_in_the_order_of_their_names(tmp_path: Path) ->
     assert names(read_manifests(tmp_path)) == ["a", "b", "c"]
 
 
-POD_JSON = '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"c"},"spec":{"containers":[]}}'
+POD_JSON = (
+    '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"c"},"spec":{"containers":[{"name":"x"}]}}'
+)
 
 
 def test_a_folder_without_manifests_is_refused(tmp_path: Path) -> None:
@@ -107,7 +109,9 @@ def test_an_unknown_kind_is_answered_with_the_nearest(tmp_path: Path) -> None:
 
 
 def test_an_object_without_a_name_is_refused(tmp_path: Path) -> None:
-    assert "Pod: metadata.name: got nothing, expected a name" in refused(tmp_path, pod("''"))
+    assert "app.yaml: pod: metadata.name: got nothing, expected a DNS-1123 name" in refused(
+        tmp_path, pod("''")
+    )
 
 
 def test_a_generated_name_is_made_up(tmp_path: Path) -> None:
@@ -158,20 +162,19 @@ def test_a_namesake_of_the_owner_is_refused(tmp_path: Path) -> None:
     assert "expected the uid of Pod default/a, 'new'" in refused(tmp_path, owner, text)
 
 
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
-        (3, "got 3, expected 1..2, the number of its pods; add pods to the same input"),
-        (0, "got 0, expected 1..2, the number of its pods; ask for one pod at least"),
-        (-1, "got -1, expected 1..2, the number of its pods; ask for one pod at least"),
-    ],
-)
-def test_a_gang_that_cannot_be_whole_is_refused(
-    tmp_path: Path, members: int, expected: str
-) -> None:
+def test_a_gang_above_the_number_of_its_pods_is_refused(tmp_path: Path) -> None:
     member = f", annotations: {{{GROUP}: train}}"
-    message = refused(tmp_path, gang("train", members), pod("a", member), pod("b", member))
-    assert message == f"app.yaml: PodGroup default/train: spec.minMember: {expected}"
+    assert refused(tmp_path, gang("train", 3), pod("a", member), pod("b", member)) == (
+        "app.yaml: PodGroup default/train: spec.minMember: got 3, "
+        "expected 1..2, the number of its pods; add pods to the same input"
+    )
+
+
+@pytest.mark.parametrize("members", [0, -1])
+def test_a_gang_of_none_is_refused(tmp_path: Path, members: int) -> None:
+    assert refused(tmp_path, gang("train", members), pod("a")).startswith(
+        f"app.yaml: podgroup train: spec.minMember: got {members}, expected at least 1; "
+    )
 
 
 def test_a_gang_may_be_named_by_label(tmp_path: Path) -> None:
