@@ -17,9 +17,11 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.program import NO_TYPICAL_PODS, CompiledScore, TypicalPods
 from stretto.state.classes import PodClass
 from stretto.state.columns import Columns
 from stretto.state.nodes import Nodes
+from stretto.state.resources import Resources
 from stretto.state.units import Cure
 
 SlotArray = npt.NDArray[np.int64]
@@ -51,6 +53,8 @@ class View(NamedTuple):
     columns: Columns
     #: Node objects by slot: names, labels, taints.
     nodes: Nodes
+    #: The workload that fragmentation is measured against.
+    typical: TypicalPods = NO_TYPICAL_PODS
 
 
 class Refusal(NamedTuple):
@@ -107,6 +111,9 @@ class Rule(ABC):
 class FilterRule(Rule):
     """Says where a pod may not go."""
 
+    #: Whether the kernels check it themselves, from what a class asks (``ClassTable``).
+    FUSED: ClassVar[bool] = False
+
     @abstractmethod
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where the pod may go."""
@@ -122,3 +129,7 @@ class ScoreRule(Rule):
     @abstractmethod
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k] in 0..100 for slots that pass every filter; others' values do not matter."""
+
+    def compiled(self, resources: Resources) -> CompiledScore | None:
+        """The form that the kernels compute themselves; ``None`` asks ``score`` instead."""
+        return None

@@ -5,14 +5,17 @@ the class cache fuses them. The rules' own vectorised NumPy forms are the refere
 tests hold the two equal bit by bit: same operations, same order, no fused multiply-add.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from stretto.framework.program import Code
 from stretto.state.devices import MAX_DEVICES, WHOLE
+from stretto.state.resources import MEMORY
 
-_FLAGS = {"error_model": "numpy", "cache": True, "nogil": True}
-_INLINE = {"error_model": "numpy", "inline": "always"}
+_FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_INLINE: Any = {"error_model": "numpy", "inline": "always"}
 
 _LEAST = int(Code.LEAST)
 _MOST = int(Code.MOST)
@@ -27,7 +30,12 @@ _FGD = int(Code.FGD)
 
 @njit(**_INLINE)
 def pair_score(t0, t1, w0, w1, least, most, balanced):
-    """Least, most and balanced of two free shares (percent, after placing); see ``PairScore``."""
+    """Least, most and balanced of two free shares (percent, after placing); see ``PairScore``.
+
+    A share is clipped to 0..100 first: free may be negative where a node shrank under its pods.
+    """
+    t0 = min(max(t0, np.float32(0.0)), np.float32(100.0))
+    t1 = min(max(t1, np.float32(0.0)), np.float32(100.0))
     free = (t0 * w0 + t1 * w1) / (w0 + w1)
     gap = np.float32(100.0) - abs(t0 - t1) * np.float32(0.5)
     return (
@@ -39,18 +47,30 @@ def pair_score(t0, t1, w0, w1, least, most, balanced):
 
 @njit(**_FLAGS)
 def linear_score(code, classes, scores, o, c, s, free, percent):
-    """Least, most, balanced or ratio over any columns of one slot."""
+    """Least, most, balanced or ratio over any columns of one slot.
+
+    What a node has not got is left out. CPU and memory alone are judged as a pair, so that a rule
+    says the same whether or not it is fused into ``PairScore``.
+    """
+    if code != _RATIO and scores.columns[o] == 2:
+        a, b = scores.column[o, 0], scores.column[o, 1]
+        if a <= MEMORY and b <= MEMORY:
+            t0 = np.float32(free[a, s] - classes.ask[c, a]) * percent[a, s]
+            t1 = np.float32(free[b, s] - classes.ask[c, b]) * percent[b, s]
+            w0, w1 = scores.column_weight[o, 0], scores.column_weight[o, 1]
+            least, most = np.int32(code == _LEAST), np.int32(code == _MOST)
+            return np.int32(pair_score(t0, t1, w0, w1, least, most, np.int32(code == _BALANCED)))
     total = np.float32(0.0)
     weights = np.float32(0.0)
     squares = np.float32(0.0)
-    used = np.int32(0)
     for j in range(scores.columns[o]):
         r = scores.column[o, j]
         share = percent[r, s]
         if share > 0:
             w = scores.column_weight[o, j]
             t = np.float32(free[r, s] - classes.ask[c, r]) * share
-            taken = min(max(np.float32(100.0) - t, np.float32(0.0)), np.float32(100.0))
+            t = min(max(t, np.float32(0.0)), np.float32(100.0))
+            taken = np.float32(100.0) - t
             if code == _LEAST:
                 total += w * t
                 weights += w
@@ -66,7 +86,6 @@ def linear_score(code, classes, scores, o, c, s, free, percent):
                 if value > 0:
                     total += w * value
                     weights += w
-            used += 1
     if weights <= 0:
         return np.int32(0)
     if code == _BALANCED:
@@ -121,7 +140,7 @@ def fragmentation(typical, cpu, gpus, models, n):
         everything += gpus[d]
     total = 0.0
     for k in range(typical.frequency.shape[0]):
-        need, milli = typical.count[k], typical.milli[k]
+        need, milli = typical.gpus[k], typical.milli[k]
         lost = everything
         if need > 0 and cpu >= typical.cpu[k]:
             fitting = 0
@@ -200,7 +219,11 @@ def fgd_score(classes, c, s, view, typical, thresholds):
 
 @njit(**_FLAGS)
 def device_score(code, classes, c, s, view, census):
-    """DotProd, BestFit, GpuPacking or GpuClustering of one slot (openb study)."""
+    """DotProd, BestFit, GpuPacking or GpuClustering of one slot (openb study), 0..100.
+
+    DotProd and BestFit measure by the study's largest node (128 cores, 8 GPUs); what lies beyond
+    on larger nodes is clipped.
+    """
     free, device_free, device_kind, device_model = view
     need, milli = classes.device[c, 0], classes.device[c, 1]
     kind = classes.device[c, 2] if need > 0 else 1
@@ -216,20 +239,22 @@ def device_score(code, classes, c, s, view, census):
     if code == _DOT_PROD:
         c_part = free[0, s] * np.float64(classes.ask[c, 0]) / (128000.0 * 128000.0)
         g_part = gpu_free * np.float64(need * milli) / (8000.0 * 8000.0)
-        return np.int32(100.0 * (1.0 - (c_part + g_part) / 2.0))
+        score = 100.0 * (1.0 - (c_part + g_part) / 2.0)
+        return np.int32(min(max(score, 0.0), 100.0))
     if code == _BEST_FIT:
         c_left = (free[0, s] - classes.ask[c, 0]) / 128000.0
         g_left = (gpu_free - need * milli) / 8000.0
-        return np.int32(100.0 * (1.0 - (c_left + g_left) / 2.0))
+        score = 100.0 * (1.0 - (c_left + g_left) / 2.0)
+        return np.int32(min(max(score, 0.0), 100.0))
     if need == 0:
         return np.int32(0)
     if code == _GPU_CLUSTERING:
-        form = 0 if milli < WHOLE else need
+        form = 0 if milli < WHOLE else min(need, census.shape[1] - 1)
         others = 0
         for f in range(census.shape[1]):
             if f != form and census[s, f] > 0:
                 others += 1
-        base = 25 * (8000 - gpu_free) // 8000
+        base = max(25 * (8000 - gpu_free) // 8000, 0)
         if census[s, form] > 0:
             return np.int32(base + (75 if others == 0 else 50))
         return np.int32(base + (25 if others == 0 else 0))

@@ -44,6 +44,23 @@ class Code(IntEnum):
     FGD = 8
 
 
+class CompiledScore(NamedTuple):
+    """The compiled form of a score rule: a code and its constants, without the profile's weight."""
+
+    #: The formula.
+    code: Code
+    #: Resource columns it weighs.
+    columns: tuple[int, ...] = ()
+    #: Weight of each of these columns.
+    column_weights: tuple[float, ...] = ()
+    #: Points (utilisation 0..100, score 0..100) of a shape, ascending in utilisation.
+    shape: tuple[tuple[float, float], ...] = ()
+
+
+NOTHING: Final = CompiledScore(Code.LEAST)
+"""Compiled form of a score that is 0 everywhere: over no column at all."""
+
+
 class Pick(IntEnum):
     """How equal scores are told apart."""
 
@@ -154,7 +171,7 @@ class TypicalPods(NamedTuple):
     #: int32[kind]: milli-CPU.
     cpu: npt.NDArray[np.int32]
     #: int32[kind]: devices asked for; 0 asks for none.
-    count: npt.NDArray[np.int32]
+    gpus: npt.NDArray[np.int32]
     #: int32[kind]: milli of each.
     milli: npt.NDArray[np.int32]
     #: int64[kind]: bit mask of allowed models.
@@ -165,6 +182,10 @@ def no_typical_pods() -> TypicalPods:
     """An empty workload: nothing is fragmented against it."""
     ints = np.zeros(0, np.int32)
     return TypicalPods(np.zeros(0, np.float64), ints, ints, ints, np.zeros(0, np.int64))
+
+
+NO_TYPICAL_PODS: Final = no_typical_pods()
+"""The same, where one shared value will do."""
 
 
 class Choice(NamedTuple):

@@ -1,0 +1,43 @@
+"""NodeResourcesBalancedAllocation: nodes whose resources would be used up evenly.
+
+100 minus the standard deviation of the used shares, in percent; for CPU and memory that is half
+their difference. The score is of the node as it would be with the pod. (kube-scheduler 1.36 also
+weighs the balance before; see the notes on parity.)
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from stretto.framework import arguments as read
+from stretto.framework.contract import IntArray, Scope, ScoreRule, SlotArray, View
+from stretto.framework.formulas_amounts import amount_score
+from stretto.framework.program import Code, CompiledScore
+from stretto.framework.requested import amount_of
+from stretto.state.classes import PodClass
+from stretto.state.resources import Resources
+
+NAME: Final = "NodeResourcesBalancedAllocation"
+
+
+class NodeResourcesBalancedAllocation(ScoreRule):
+    """Scores by the evenness of what is used."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.SLOT
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Read ``resources: [{name}]``; weights are allowed and, as in Kubernetes, mean nothing."""
+        super().__init__(args)
+        given = read.arguments(args, ("resources",), NAME)
+        #: The resources that are balanced.
+        self.resources = read.resource_weights(given.get("resources"), f"args of {NAME}: resources")
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: 100 for even use."""
+        amounts = [amount_of(pod, view, name, slots) for name, _ in self.resources]
+        return amount_score(self.compiled(view.columns.ledger.resources), amounts)
+
+    def compiled(self, resources: Resources) -> CompiledScore:
+        """The balance over its columns."""
+        columns = tuple(resources.column(name) for name, _ in self.resources)
+        return CompiledScore(Code.BALANCED, columns, (1.0,) * len(columns))

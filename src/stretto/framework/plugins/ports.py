@@ -1,0 +1,59 @@
+"""NodePorts: the host ports that a pod asks for are free.
+
+Ports are bits of a slot; a pod conflicts with its own bits and with those of the same port on
+overlapping addresses.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.framework import arguments as read
+from stretto.framework.contract import (
+    BoolArray,
+    FilterRule,
+    Refusal,
+    Scope,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.units import Cure
+
+NAME: Final = "NodePorts"
+REASON: Final = "node(s) didn't have free ports for the requested pod ports"
+
+
+class NodePorts(FilterRule):
+    """Refuses nodes where a host port is taken."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.SLOT
+    CURES: ClassVar[Cure] = Cure.POD_LEFT | Cure.NODE_ADDED | Cure.POD_CHANGED
+    FUSED: ClassVar[bool] = True
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Take no arguments."""
+        super().__init__(args)
+        read.arguments(args, (), NAME)
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The ports; no say where none is asked for."""
+        return pod.ports or None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where every port is free."""
+        if not pod.ports:
+            return np.ones(len(slots), np.bool_)
+        used = view.columns.ports
+        mask = view.columns.ledger.ports.conflict_mask(pod.ports)[: used.shape[1]]
+        taken = np.zeros(len(slots), np.bool_)
+        for word in np.flatnonzero(mask).tolist():
+            taken |= (used[slots, word] & mask[word]) != 0
+        return ~taken
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Nodes where a port is taken: whoever has it may leave."""
+        refused = ~self.filter(pod, view, slots)
+        return [Refusal(REASON, refused)] if refused.any() else []

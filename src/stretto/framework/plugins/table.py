@@ -1,0 +1,43 @@
+"""Every built-in rule, by name: the one place that knows them all."""
+
+from typing import Final
+
+from stretto.base.registry import Registry
+from stretto.framework.contract import Rule
+from stretto.framework.plugins.allocation import NodeResourcesBalancedAllocation
+from stretto.framework.plugins.devices import Devices
+from stretto.framework.plugins.fit import NodeResourcesFit
+from stretto.framework.plugins.gpu_policies import (
+    FGD,
+    BestFit,
+    DotProd,
+    GpuClustering,
+    GpuPacking,
+    Random,
+)
+from stretto.framework.plugins.node_affinity import NodeAffinity
+from stretto.framework.plugins.node_name import NodeName
+from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
+from stretto.framework.plugins.ports import NodePorts
+from stretto.framework.plugins.taints import TaintToleration
+
+RULES: Final[Registry[type[Rule]]] = Registry(
+    "plugin",
+    {
+        "NodeUnschedulable": NodeUnschedulable,
+        "NodeName": NodeName,
+        "TaintToleration": TaintToleration,
+        "NodeAffinity": NodeAffinity,
+        "NodePorts": NodePorts,
+        "NodeResourcesFit": NodeResourcesFit,
+        "Devices": Devices,
+        "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
+        "Random": Random,
+        "DotProd": DotProd,
+        "GpuClustering": GpuClustering,
+        "GpuPacking": GpuPacking,
+        "BestFit": BestFit,
+        "FGD": FGD,
+    },
+)
+"""Rules by name, in the order in which kube-scheduler asks its own."""

@@ -1,0 +1,323 @@
+"""Profiles: which rules judge, with what weights, and how a shard, a binder and a queue behave.
+
+A profile is named (``default``, ``packing``, one for each policy of the openb study), a file, or a
+mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings under ``stretto``:
+
+    profiles:
+    - schedulerName: default-scheduler
+      plugins: {score: {disabled: [{name: "*"}], enabled: [{name: FGD, weight: 1}]}}
+      pluginConfig: [{name: FGD, args: {typicalPods: learn}}]
+      stretto:
+        tieRule: rotate              # order, name, random
+        devicePick: fullest          # scored, random
+        gang: {minMember: {Job: all, ReplicaSet: 1}}
+        backoff: {initialSeconds: 1, maxSeconds: 10}
+        retry: true
+        conflicts: fit               # version
+        commit: incremental          # all-or-nothing
+        schedulerNames: [other-name]
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.yaml_text import load_documents
+from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.registry import Registry
+from stretto.framework import arguments as read
+from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule
+from stretto.framework.plugins.gpu_policies import FGD
+from stretto.framework.plugins.table import RULES
+from stretto.framework.profile_form import Form, read_forms
+from stretto.framework.program import DevicePick, Pick, TypicalPods
+from stretto.state.claims import CommitMode, ConflictMode
+from stretto.state.devices import Devices
+
+ALL_MEMBERS: Final = "all"
+"""In place of a number in ``minMember``: all pods that exist must fit together."""
+MAX_DELAY: Final = 86_400.0
+"""Longest delay between retries, in seconds: a day."""
+MAX_MEMBERS: Final = 1_000_000
+"""Largest gang: as many pods as a cluster may hold."""
+MAX_FILE: Final = 1 << 20
+"""Bytes of a profile's file; a long one has a few thousand."""
+
+
+class TieRule(Enum):
+    """How equal scores are told apart."""
+
+    #: Zones take turns by their share of nodes, nodes within a zone in a ring.
+    ROTATE = "rotate"
+    #: The node that comes first in a fixed order (of a seed, or of a protocol).
+    ORDER = "order"
+    #: The smallest node name.
+    NAME = "name"
+    #: A fresh draw.
+    RANDOM = "random"
+
+
+PICKS: Final[Mapping[TieRule, Pick]] = {
+    TieRule.ROTATE: Pick.ROTATE,
+    TieRule.ORDER: Pick.RANK,
+    TieRule.NAME: Pick.RANK,
+    TieRule.RANDOM: Pick.RANDOM,
+}
+"""What the kernels do for each tie rule."""
+DEVICE_PICKS: Final[Mapping[str, DevicePick]] = {
+    "fullest": DevicePick.FULLEST,
+    "scored": DevicePick.SCORED,
+    "random": DevicePick.RANDOM,
+}
+"""Ways to pick devices by their name in a profile."""
+
+_OWN_KEYS: Final = (
+    "tieRule",
+    "devicePick",
+    "gang",
+    "backoff",
+    "retry",
+    "conflicts",
+    "commit",
+    "schedulerNames",
+)
+
+
+def _policy(name: str, ties: str, devices: str) -> dict[str, Any]:
+    """A profile that scores by one policy alone."""
+    score = {"disabled": [{"name": "*"}], "enabled": [{"name": name, "weight": 1}]}
+    own = {"tieRule": ties, "devicePick": devices}
+    return {"profiles": [{"plugins": {"score": score}, "stretto": own}]}
+
+
+PROFILES: Final[Registry[Mapping[str, Any]]] = Registry(
+    "profile",
+    {
+        "default": {},
+        "packing": {
+            "profiles": [
+                {
+                    "pluginConfig": [
+                        {
+                            "name": "NodeResourcesFit",
+                            "args": {"scoringStrategy": {"type": "MostAllocated"}},
+                        }
+                    ]
+                }
+            ]
+        },
+        "fgd": _policy("FGD", "order", "scored"),
+        "best-fit": _policy("BestFit", "order", "fullest"),
+        "dot-prod": _policy("DotProd", "order", "fullest"),
+        "gpu-packing": _policy("GpuPacking", "order", "fullest"),
+        "gpu-clustering": _policy("GpuClustering", "order", "fullest"),
+        "random": _policy("Random", "random", "random"),
+    },
+)
+"""Profiles that have a name, in the form in which they would be written."""
+
+
+class Profile(msgspec.Struct, frozen=True, eq=False):
+    """Rules with their weights, and settings."""
+
+    #: What it is called in reports: its name, its file, or its scheduler's name.
+    name: str
+    #: Names in a pod's ``schedulerName`` that it answers to, its own first.
+    scheduler_names: tuple[str, ...]
+    #: Filters in order.
+    filters: tuple[FilterRule, ...]
+    #: Scores with their weights.
+    scores: tuple[tuple[ScoreRule, int], ...]
+    #: How equal scores are told apart.
+    ties: TieRule = TieRule.ROTATE
+    #: Which devices of a node a pod gets.
+    device_pick: DevicePick = DevicePick.FULLEST
+    #: Pods that must fit together by the kind of their owner, beyond what the dispatcher knows.
+    min_members: Mapping[str, int | str] = {}
+    #: Seconds before the first retry after a refusal.
+    first_delay: float = 1.0
+    #: Longest delay between retries in seconds.
+    longest_delay: float = 10.0
+    #: Whether pods that fit nowhere are tried again; published protocols drop them.
+    retry: bool = True
+    #: When a claim conflicts.
+    conflicts: ConflictMode = ConflictMode.FIT
+    #: What a conflict does to the other claims of a unit.
+    commit: CommitMode = CommitMode.INCREMENTAL
+    #: What was read and has no effect here, for those who ask.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tie_rule(self) -> Pick:
+        """What the kernels do about equal scores."""
+        return PICKS[self.ties]
+
+    @property
+    def draws(self) -> bool:
+        """Whether placing needs random numbers."""
+        return self.ties is TieRule.RANDOM or self.device_pick is DevicePick.RANDOM
+
+    @property
+    def static_filters(self) -> tuple[FilterRule, ...]:
+        """Filters on the node object alone: kept as rows per signature."""
+        return tuple(rule for rule in self.filters if rule.SCOPE is Scope.STATIC)
+
+    @property
+    def static_scores(self) -> tuple[tuple[ScoreRule, int], ...]:
+        """Scores by the node object alone."""
+        return tuple(each for each in self.scores if each[0].SCOPE is Scope.STATIC)
+
+    @property
+    def slot_scores(self) -> tuple[tuple[ScoreRule, int], ...]:
+        """Scores by what is on the slot, compiled or not."""
+        return tuple(each for each in self.scores if each[0].SCOPE is Scope.SLOT)
+
+    @property
+    def asked_filters(self) -> tuple[FilterRule, ...]:
+        """Filters that the kernels cannot check and that must be asked."""
+        return tuple(r for r in self.filters if r.SCOPE is not Scope.STATIC and not r.FUSED)
+
+    @property
+    def learns(self) -> bool:
+        """Whether a rule measures against typical pods that are to be learnt."""
+        return any(isinstance(rule, FGD) and rule.kinds is None for rule, _ in self.scores)
+
+    def typical_pods(self, devices: Devices) -> TypicalPods | None:
+        """The typical pods that the profile itself gives; ``None`` when it gives none."""
+        found = (rule.fixed(devices) for rule, _ in self.scores if isinstance(rule, FGD))
+        return next(found, None)
+
+
+def load_profile(
+    source: str | Path | Mapping[str, Any], rules: Registry[type[Rule]] = RULES
+) -> Profile:
+    """The profile of a name, a file (YAML or JSON) or a mapping.
+
+    Raises:
+        UnknownNameError: no profile, key or plugin of that name; the nearest is named.
+        InputError: something has the wrong form; the path says where.
+    """
+    found = load_profiles(source, rules)
+    if len(found) != 1:
+        names = ", ".join(profile.scheduler_names[0] for profile in found)
+        hint = "put each into a file of its own"
+        raise InputError(_label(source), f"profiles {names}", "exactly one profile", hint)
+    return found[0]
+
+
+def load_profiles(
+    source: str | Path | Mapping[str, Any], rules: Registry[type[Rule]] = RULES
+) -> tuple[Profile, ...]:
+    """All profiles of a configuration; see ``load_profile``."""
+    label = _label(source)
+    content = source if isinstance(source, Mapping) else _content(source)
+    made = tuple(_profile(form, rules) for form in read_forms(content, label, rules))
+    taken: set[str] = set()
+    for profile in made:
+        for name in profile.scheduler_names:
+            if name in taken:
+                raise InputError(f"{label}: profiles", name, "each scheduler name once")
+            taken.add(name)
+    if isinstance(source, str) and source in PROFILES:
+        return tuple(msgspec.structs.replace(profile, name=source) for profile in made)
+    return made
+
+
+def _label(source: object) -> str:
+    return "profile" if isinstance(source, Mapping) else f"profile {source}"
+
+
+def _content(source: str | Path) -> Any:
+    """What a name or a file stands for."""
+    if isinstance(source, str) and source in PROFILES:
+        return PROFILES.get(source)
+    path = Path(source)
+    looks_like_file = path.suffix in {".yaml", ".yml", ".json"} or len(path.parts) > 1
+    try:
+        if not looks_like_file and not path.exists():
+            raise UnknownNameError("profile", str(source), PROFILES)
+        if path.stat().st_size > MAX_FILE:
+            raise InputError(str(path), f"{path.stat().st_size} bytes", f"at most {MAX_FILE} bytes")
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        expected = "a profile's name or a file that can be read"
+        raise InputError(str(path)[:200], str(error), expected) from error
+    documents = list(load_documents(content, str(path)))
+    if len(documents) != 1:
+        raise InputError(str(path), f"{len(documents)} documents", "one document")
+    return documents[0][1]
+
+
+def _profile(form: Form, rules: Registry[type[Rule]]) -> Profile:
+    """The profile of a form: its rules made, its settings read."""
+    made: dict[str, Rule] = {}
+    for name in dict.fromkeys((*form.filters, *(n for n, _ in form.scores), *form.arguments)):
+        where, arguments = form.arguments.get(name, ("", {}))
+        made[name] = _make(rules.get(name), arguments, where)
+    filters = [made[name] for name in form.filters]
+    scores = [(made[name], weight) for name, weight in form.scores]
+    return Profile(
+        name=form.scheduler_name,
+        filters=tuple(rule for rule in filters if isinstance(rule, FilterRule)),
+        scores=tuple((rule, w) for rule, w in scores if isinstance(rule, ScoreRule)),
+        notes=form.notes,
+        **_settings(form),
+    )
+
+
+def _make(rule: type[Rule], arguments: Any, where: str) -> Rule:
+    """A rule with its arguments; what is wrong with them is told with their path."""
+    try:
+        return rule(arguments)
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{error.kind} ({where})", error.name, error.known) from error
+    except InputError as error:
+        where = f"{where}: {error.where}"
+        raise InputError(where, error.value, error.expected, error.hint) from error
+
+
+def _settings(form: Form) -> dict[str, Any]:
+    """Stretto's own settings as fields of ``Profile``."""
+    where = form.where
+    own = read.mapping(form.own, _OWN_KEYS, where)
+    names = read.sequence(own.get("schedulerNames"), f"{where}.schedulerNames")
+    others = [read.text(n, f"{where}.schedulerNames[{i}]") for i, n in enumerate(names)]
+    delays = read.mapping(own.get("backoff"), ("initialSeconds", "maxSeconds"), f"{where}.backoff")
+    delays = {"initialSeconds": 1.0, "maxSeconds": 10.0, **form.backoff, **delays}
+    longest = read.number(delays["maxSeconds"], 1e-3, MAX_DELAY, f"{where}.backoff.maxSeconds")
+    first = read.number(delays["initialSeconds"], 1e-3, longest, f"{where}.backoff.initialSeconds")
+    retry = own.get("retry", True)
+    if not isinstance(retry, bool):
+        raise InputError(f"{where}.retry", retry, "true or false")
+
+    def choice(key: str, default: str, choices: list[str]) -> str:
+        return read.one_of(own.get(key, default), choices, f"{where}.{key}")
+
+    picked = choice("devicePick", "fullest", list(DEVICE_PICKS))
+    return {
+        "scheduler_names": tuple(dict.fromkeys((form.scheduler_name, *others))),
+        "ties": TieRule(choice("tieRule", "rotate", [each.value for each in TieRule])),
+        "device_pick": DEVICE_PICKS[picked],
+        "min_members": _min_members(own.get("gang"), f"{where}.gang"),
+        "first_delay": first,
+        "longest_delay": longest,
+        "retry": retry,
+        "conflicts": ConflictMode(choice("conflicts", "fit", [m.value for m in ConflictMode])),
+        "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
+    }
+
+
+def _min_members(value: Any, where: str) -> Mapping[str, int | str]:
+    """``minMember``: a number of pods or ``all`` by the kind of an owner."""
+    gang = read.mapping(value, ("minMember",), where)
+    table = gang.get("minMember") or {}
+    found: dict[str, int | str] = {}
+    for kind, count in read.mapping(table, table, f"{where}.minMember").items():
+        place = f"{where}.minMember.{kind}"
+        if count != ALL_MEMBERS and isinstance(count, str):
+            raise InputError(place, count, f"a number of pods from 1 on, or {ALL_MEMBERS!r}")
+        found[kind] = count if count == ALL_MEMBERS else read.whole(count, 1, MAX_MEMBERS, place)
+    return found
