@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stretto.base.errors import InputError
+from stretto.base.errors import UnknownNameError
 from stretto.framework.plugins.node_unschedulable import REASON, NodeUnschedulable
 from tests.sketch import a_class, a_node, look, nodes_of, slots_of
 
@@ -58,6 +58,7 @@ def test_an_empty_cluster_is_answered_with_nothing() -> None:
     assert len(RULE.filter(a_class(), look(nodes_of()), np.zeros(0, np.int64))) == 0
 
 
-def test_arguments_are_refused() -> None:
-    with pytest.raises(InputError, match="NodeUnschedulable"):
+def test_arguments_are_refused_and_the_type_of_their_list_is_not() -> None:
+    NodeUnschedulable({"kind": "NodeUnschedulableArgs"})
+    with pytest.raises(UnknownNameError, match="NodeUnschedulable"):
         NodeUnschedulable({"loud": True})

@@ -4,7 +4,7 @@ import pytest
 
 from stretto.api.core import Taint
 from stretto.api.pods import Toleration
-from stretto.base.errors import InputError
+from stretto.base.errors import UnknownNameError
 from stretto.framework.plugins.taints import REASON, TaintToleration
 from stretto.state.taints import tolerates
 from tests.sketch import a_class, a_node, a_taint, look, nodes_of, slots_of
@@ -97,6 +97,7 @@ def test_an_empty_cluster_is_answered_with_nothing() -> None:
     assert len(RULE.score(a_class(), look(nodes_of()), nothing)) == 0
 
 
-def test_arguments_are_refused() -> None:
-    with pytest.raises(InputError, match="TaintToleration"):
+def test_arguments_are_refused_and_the_type_of_their_list_is_not() -> None:
+    TaintToleration({"kind": "TaintTolerationArgs"})
+    with pytest.raises(UnknownNameError, match="TaintToleration"):
         TaintToleration({"loud": True})

@@ -20,6 +20,7 @@ from stretto.api.pods import NodeAffinity as NodeAffinitySpec
 from stretto.api.pods import PodSpec
 from stretto.api.selectors import NodeTerm, node_term
 from stretto.base.errors import InputError, StrettoError
+from stretto.framework.arguments import arguments
 from stretto.framework.contract import (
     TOP_SCORE,
     BoolArray,
@@ -71,9 +72,7 @@ class NodeAffinity(FilterRule, ScoreRule):
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Read ``addedAffinity``, in the form of a pod's ``nodeAffinity``."""
         super().__init__(args)
-        if unknown := sorted(set(args) - {ADDED}):
-            raise InputError(f"args of {NAME}", unknown, f"only {ADDED}")
-        self._added = _read_added(args.get(ADDED))
+        self._added = _read_added(arguments(args, (ADDED,), NAME).get(ADDED))
         self._compiled: dict[int, tuple[PodSpec, _Wishes]] = {}
 
     def signature(self, pod: PodClass) -> Hashable | None:

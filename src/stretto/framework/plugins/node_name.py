@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.base.errors import InputError
+from stretto.framework.arguments import arguments
 from stretto.framework.contract import (
     BoolArray,
     FilterRule,
@@ -32,8 +32,7 @@ class NodeName(FilterRule):
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Take no arguments."""
         super().__init__(args)
-        if args:
-            raise InputError(f"args of {NAME}", sorted(args), "no arguments")
+        arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The node's name."""

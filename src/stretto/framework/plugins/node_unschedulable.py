@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from stretto.api.core import Taint
-from stretto.base.errors import InputError
+from stretto.framework.arguments import arguments
 from stretto.framework.contract import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
 from stretto.state.classes import PodClass
 from stretto.state.taints import NO_SCHEDULE, tolerates
@@ -32,8 +32,7 @@ class NodeUnschedulable(FilterRule):
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Take no arguments."""
         super().__init__(args)
-        if args:
-            raise InputError(f"args of {NAME}", sorted(args), "no arguments")
+        arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The same for all pods that do not bear a cordon; the others it has no say in."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.base.errors import InputError
+from stretto.framework.arguments import arguments
 from stretto.framework.contract import (
     TOP_SCORE,
     BoolArray,
@@ -53,8 +53,7 @@ class TaintToleration(FilterRule, ScoreRule):
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Take no arguments."""
         super().__init__(args)
-        if args:
-            raise InputError(f"args of {NAME}", sorted(args), "no arguments")
+        arguments(args, (), NAME)
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """All that matters of the tolerations; never ``None``: taints concern every pod."""
