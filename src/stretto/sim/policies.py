@@ -1,0 +1,83 @@
+"""Policies by the names of the command line, as profiles fit for a published protocol.
+
+A policy is a named profile. A protocol fixes what a profile leaves to taste: which node wins among
+equals, and which typical pods fragmentation is measured against.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.errors import UnknownNameError
+from stretto.framework.plugins.gpu_policies import FGD
+from stretto.framework.profile import PROFILES, Profile, TieRule, load_profile
+from stretto.framework.typical import PodKind
+from stretto.inputs.openb_protocol import TypicalPods
+
+STUDY: Final = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", "random")
+"""The policies of the published study, in the order in which tables show them."""
+
+
+def check_policies(names: Sequence[str]) -> tuple[str, ...]:
+    """Policies that exist, each once, in the order given.
+
+    Raises:
+        UnknownNameError: there is no such policy; the nearest is named.
+    """
+    for name in names:
+        if name not in PROFILES:
+            raise UnknownNameError("policy", name, PROFILES)
+    return tuple(dict.fromkeys(names))
+
+
+def policy_profile(name: str, ties: TieRule, typical: TypicalPods | None = None) -> Profile:
+    """The profile of a policy.
+
+    Args:
+        name: the policy.
+        ties: which node wins among equals; a policy that draws goes on drawing.
+        typical: the workload that fragmentation is measured against; by default it is learnt.
+    """
+    check_policies([name])
+    profile = load_profile(name)
+    if profile.ties is not TieRule.RANDOM:
+        profile = msgspec.structs.replace(profile, ties=ties)
+    if typical is not None and profile.learns:
+        rule = FGD({"typicalPods": _arguments(typical)})
+        scores = tuple(
+            (rule, weight) if isinstance(old, FGD) else (old, weight)
+            for old, weight in profile.scores
+        )
+        profile = msgspec.structs.replace(profile, scores=scores)
+    return profile
+
+
+def kinds_of(typical: TypicalPods) -> list[tuple[PodKind, float]]:
+    """Typical pods as the framework's kinds with their frequencies."""
+    rows = zip(
+        typical.cpu_milli.tolist(),
+        typical.num_gpu.tolist(),
+        typical.gpu_milli.tolist(),
+        typical.models,
+        typical.frequency.tolist(),
+        strict=True,
+    )
+    return [
+        (PodKind(cpu, count, milli, tuple(sorted(set(models)))), frequency)
+        for cpu, count, milli, models, frequency in rows
+    ]
+
+
+def _arguments(typical: TypicalPods) -> list[dict[str, Any]]:
+    """Typical pods as a profile spells them."""
+    return [
+        {
+            "cpu": kind.cpu,
+            "count": kind.count,
+            "milli": kind.milli,
+            "models": list(kind.models),
+            "frequency": frequency,
+        }
+        for kind, frequency in kinds_of(typical)
+    ]
