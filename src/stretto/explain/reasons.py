@@ -38,6 +38,8 @@ class Code(Enum):
     UNREADABLE = "unreadable"
     #: It asks for another scheduler.
     OTHER_SCHEDULER = "other-scheduler"
+    #: It has run to its end and needs no node any more.
+    ENDED = "ended"
     #: It names a PodGroup that does not exist.
     UNKNOWN_GROUP = "unknown-group"
     #: It asks for a resource that no node offers.
@@ -75,6 +77,7 @@ class Code(Enum):
 TIERS: Final[Mapping[Code, Tier]] = {
     Code.UNREADABLE: Tier.MISCONFIGURED,
     Code.OTHER_SCHEDULER: Tier.MISCONFIGURED,
+    Code.ENDED: Tier.WAITING,
     Code.UNKNOWN_GROUP: Tier.MISCONFIGURED,
     Code.UNKNOWN_RESOURCE: Tier.MISCONFIGURED,
     Code.UNKNOWN_MODEL: Tier.MISCONFIGURED,

@@ -1,0 +1,157 @@
+"""Which reasons hold for a pod without a node, each as a sentence with its figures."""
+
+from stretto.explain.amounts import counted, spoken
+from stretto.explain.gangs import GangFacts
+from stretto.explain.inquiry import Inquiry
+from stretto.explain.reasons import Code, Reason, ordered, reason
+from stretto.explain.scene import StepFact
+from stretto.explain.standing import UnitFacts
+from stretto.state.lifecycle import PodState
+
+_IN_HAND = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
+
+
+def reasons_of(
+    inquiry: Inquiry,
+    state: PodState,
+    unit: UnitFacts | None,
+    gang: GangFacts | None,
+    steps: tuple[StepFact, ...] = (),
+) -> tuple[Reason, ...]:
+    """Every reason that holds, the dominant one first; there is always one."""
+    found = [*_of_group(unit, gang), *_of_nodes(inquiry)]
+    if state is PodState.GATED:
+        found.append(reason(Code.GATED, "A scheduling gate holds it until somebody removes it."))
+    if steps and steps[-1].step == "refused":
+        found.append(reason(Code.CONFLICT, f"Its last claim was refused: {steps[-1].detail}."))
+    if unit is not None and (unit.state == "backoff" or state is PodState.BACKOFF):
+        failed = counted(unit.attempts, "failed attempt")
+        sentence = f"After {failed} it waits until {unit.not_before:.1f} s of the run."
+        found.append(reason(Code.BACK_OFF, sentence))
+    if state in _IN_HAND:
+        found.append(reason(Code.IN_HAND, "A shard has it, or its bind is on the way."))
+    if not found:
+        found.append(reason(Code.QUEUED, _queued(inquiry, unit)))
+    return ordered(found)
+
+
+def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
+    fits = counted(int(inquiry.fits.sum()), "node")
+    if unit is None or not unit.position:
+        return f"It fits on {fits} now and waits for its turn."
+    turn = f"it is number {unit.position:,} of {unit.queue_length:,} in queue {unit.queue}"
+    return f"It fits on {fits} now; {turn}."
+
+
+# ---------------------------------------------------------------- nodes
+
+
+def _of_nodes(inquiry: Inquiry) -> list[Reason]:
+    """Why no node takes it; empty where one does."""
+    total = len(inquiry.slots)
+    if not total:
+        return [reason(Code.NO_NODES, "There is no node at all.")]
+    if inquiry.fits.any():
+        return []
+    unknown = _unknown(inquiry)
+    if unknown:
+        return unknown
+    nodes = counted(total, "node")
+    allowed = int(inquiry.allowed().sum())
+    if not allowed:
+        texts = [each.reason for each in inquiry.reasons() if not _is_room(each.reason)]
+        sentence = f"None of {nodes} is allowed: {', '.join(texts)}."
+        return [reason(Code.NOT_ALLOWED, sentence)]
+    big_enough = int((~inquiry.never).sum())
+    if not big_enough:
+        return [reason(Code.TOO_BIG, _too_big(inquiry, allowed))]
+    main = inquiry.reasons()[0].reason
+    sentence = (
+        f"{counted(big_enough, 'node')} of {total:,} could hold it and "
+        f"{'is' if big_enough == 1 else 'are all'} too full now (mostly {main})."
+    )
+    return [reason(Code.NO_ROOM, sentence)]
+
+
+def _is_room(text: str) -> bool:
+    return text.startswith(("Insufficient", "Too many pods"))
+
+
+def _too_big(inquiry: Inquiry, allowed: int) -> str:
+    """Every allowed node is too small: by which resource, or else the closest node."""
+    ledger, slots = inquiry.view.columns.ledger, inquiry.slots[inquiry.allowed()]
+    beyond = []
+    for column, amount in inquiry.pod.requests:
+        most = int(ledger.alloc[slots, column].max())
+        if most < amount:
+            name = ledger.resources.names[column]
+            beyond.append(
+                f"it asks for {spoken(name, amount)}, the largest has {spoken(name, most)}"
+            )
+    head = f"Not one of the {counted(allowed, 'node')} allowed could hold it even if it were empty"
+    near = inquiry.nearest(1)
+    if not beyond and near and near[0].lacks:
+        beyond = [f"{near[0].node} comes closest: {near[0].lacks[0].text}"]
+    return f"{head}: {' and '.join(beyond)}." if beyond else f"{head}."
+
+
+def _unknown(inquiry: Inquiry) -> list[Reason]:
+    """Resources that no node offers, and device models that no node has."""
+    ledger = inquiry.view.columns.ledger
+    found = []
+    for column, amount in inquiry.pod.requests:
+        if amount > 0 and not ledger.alloc[inquiry.slots, column].any():
+            sentence = f"It asks for {ledger.resources.names[column]}, which no node offers."
+            found.append(reason(Code.UNKNOWN_RESOURCE, sentence))
+    for request in inquiry.pod.devices:
+        kind = ledger.devices.kind_number(request.kind)
+        of_kind = ledger.devices.kind[inquiry.slots] == kind
+        if not of_kind.any():
+            sentence = f"It asks for {request.kind}, which no node has."
+            found.append(reason(Code.UNKNOWN_RESOURCE, sentence))
+            continue
+        names = ledger.devices.model_names
+        present = {names[n] for n in set(ledger.devices.model[inquiry.slots][of_kind].tolist())}
+        if request.models and not present & set(request.models):
+            sentence = (
+                f"It asks for {request.kind} of model {' or '.join(request.models)}; "
+                f"the nodes have {', '.join(sorted(filter(None, present))) or 'no named model'}."
+            )
+            found.append(reason(Code.UNKNOWN_MODEL, sentence))
+    return found
+
+
+# ---------------------------------------------------------------- group
+
+
+def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
+    """What its unit says."""
+    if unit is None:
+        return []
+    if unit.min_member is None:
+        name = unit.key.partition("/")[2]
+        return [reason(Code.UNKNOWN_GROUP, f"Its PodGroup {name} does not exist.")]
+    found = []
+    if unit.failure:
+        found.append(reason(Code.GANG_TIMED_OUT, f"Its unit was given up: {unit.failure}."))
+    if not unit.is_gang:
+        return found
+    exist = unit.placed + unit.waiting
+    if not unit.scheduled and exist < unit.min_member:
+        sentence = f"Only {exist} of the {unit.min_member} pods of its gang exist."
+        found.append(reason(Code.GANG_INCOMPLETE, sentence))
+    if gang is None:
+        return found
+    if gang.fitting_if_empty < min(gang.needed, gang.tried):
+        sentence = (
+            f"Its gang needs room for {gang.needed} more pods at one time; "
+            f"all nodes together, empty, could hold {gang.fitting_if_empty}."
+        )
+        found.append(reason(Code.GANG_TOO_BIG, sentence))
+    elif gang.fitting < gang.needed:
+        sentence = (
+            f"{unit.placed} of its gang are placed, and {gang.needed} more must be placed "
+            f"together: {gang.fitting} would fit now."
+        )
+        found.append(reason(Code.GANG_SHORT, sentence))
+    return found

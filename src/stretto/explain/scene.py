@@ -1,0 +1,326 @@
+"""What an explanation looks at: a cluster with its rules, and what is known of its pods' units.
+
+It comes from a living plane or from the record of a run; either way nothing is scheduled and
+nothing is changed. A record is loaded through the same door as a store's events, so that both
+look alike.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+import numpy as np
+
+from stretto.api.heads import decode_pod_head
+from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS
+from stretto.base.errors import InputError, NotFoundError
+from stretto.explain.nearest import nearest
+from stretto.explain.reasons import Code, Reason, reason
+from stretto.explain.record_file import RecordFile, RunFacts, Standing
+from stretto.explain.recorder import StepKind
+from stretto.explain.standing import UnitFacts, cure_words, facts_of, positions
+from stretto.framework.contract import View
+from stretto.framework.profile import Profile, load_profile
+from stretto.framework.program import TypicalPods
+from stretto.framework.runtime import Engine
+from stretto.framework.typical import kind_of, typical_pods
+from stretto.state.cluster import Cluster, ClusterConfig
+from stretto.state.columns import Columns
+from stretto.state.ingest import Ingest
+from stretto.state.lifecycle import PodState
+from stretto.state.pods import NO_SLOT
+from stretto.state.units import Units
+from stretto.stores.store import Event, EventType, Record
+
+DEFAULT_NAMESPACE: Final = "default"
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_STEP_WORDS: Final = {
+    StepKind.PLACED: "placed",
+    StepKind.REFUSED: "refused",
+    StepKind.NO_PLACE: "no place",
+    StepKind.GIVEN_UP: "given up",
+}
+
+
+class StepFact(msgspec.Struct, frozen=True):
+    """One step of a pod's life."""
+
+    #: Seconds after the start.
+    time_s: float
+    #: What happened: ``seen``, ``placed``, ``refused``, ``no place`` or ``given up``.
+    step: str
+    #: More about it, for people.
+    detail: str
+
+
+class Notes(Protocol):
+    """What is known of pods beside the cluster."""
+
+    def unit_of(self, row: int) -> UnitFacts | None:
+        """The pod's unit; ``None`` where there is nothing to say of it."""
+        ...
+
+    def members(self, row: int) -> list[int]:
+        """Rows of the pods of the same unit that want a node, this one among them."""
+        ...
+
+    def steps_of(self, row: int) -> tuple[StepFact, ...]:
+        """What happened to the pod."""
+        ...
+
+
+class Scene:
+    """A cluster at one instant, to ask questions about."""
+
+    def __init__(self, cluster: Cluster, profile: Profile, notes: Notes) -> None:
+        """A scene over a cluster that nobody changes meanwhile."""
+        #: Nodes, pods and classes.
+        self.cluster = cluster
+        #: The rules.
+        self.profile = profile
+        #: What is known of units and steps.
+        self.notes = notes
+        #: The rules compiled, for questions about whole gangs.
+        self.engine = Engine(profile, cluster)
+        #: Pods that are none of the scheduler's business, and why.
+        self.others: dict[str, Reason] = {}
+        if profile.learns:
+            self.engine.typical = learnt(cluster)
+
+    @property
+    def typical(self) -> TypicalPods:
+        """The workload that fragmentation is measured against."""
+        return self.engine.typical
+
+    def view(self) -> View:
+        """A fresh look at the cluster; its columns may be changed at will."""
+        columns = Columns(self.cluster.ledger)
+        columns.sync()
+        return View(columns, self.cluster.nodes, self.typical)
+
+    def row_of(self, pod: str) -> int:
+        """The row of ``name`` or ``namespace/name``.
+
+        Raises:
+            NotFoundError: there is no such pod; the nearest names are told.
+        """
+        rows = list(self._rows_named(pod))
+        pods = self.cluster.pods
+        if len(rows) > 1:
+            preferred = [row for row in rows if pods.namespace[row] == DEFAULT_NAMESPACE]
+            rows = preferred or rows
+        if rows:
+            return rows[0]
+        count = pods.length
+        names = (pods.key(row) if "/" in pod else pods.name[row] for row in range(count))
+        found = nearest(pod, (name for name in names if name))
+        hint = f"did you mean {' or '.join(found)}?" if found else ""
+        raise NotFoundError(f"pod {pod}", f"{len(pods)} pods are known", hint)
+
+    def slot_of(self, node: str) -> int:
+        """The slot of a node.
+
+        Raises:
+            NotFoundError: there is no such node; the nearest names are told.
+        """
+        names = self.cluster.nodes.by_name
+        if node in names:
+            return names[node]
+        found = nearest(node, names)
+        hint = f"did you mean {' or '.join(found)}?" if found else ""
+        raise NotFoundError(f"node {node}", f"{len(names)} nodes are known", hint)
+
+    def other(self, pod: str) -> tuple[str, Reason] | None:
+        """A pod that the scheduler does not handle, with why; ``None`` for any other."""
+        key = pod if "/" in pod else f"{DEFAULT_NAMESPACE}/{pod}"
+        if key in self.others:
+            return key, self.others[key]
+        complaint = self.cluster.abnormal.get(f"pod {key}")
+        if complaint is None:
+            return None
+        return key, reason(Code.UNREADABLE, f"It cannot be read: {complaint}.")
+
+    def _rows_named(self, pod: str) -> Iterator[int]:
+        """Rows of the pods that a name may mean."""
+        space, _, name = pod.rpartition("/")
+        pods, at = self.cluster.pods, 0
+        while True:
+            try:
+                at = pods.name.index(name, at, pods.length)
+            except ValueError:
+                return
+            if not space or pods.namespace[at] == space:
+                yield at
+            at += 1
+
+
+def learnt(cluster: Cluster) -> TypicalPods:
+    """The typical pods of what is running and pending."""
+    users = enumerate(cluster.classes.users)
+    kinds = ((kind_of(cluster.classes[number]), count) for number, count in users if count > 0)
+    return typical_pods(kinds, cluster.ledger.devices)
+
+
+# ---------------------------------------------------------------- from a living plane
+
+
+class LiveNotes:
+    """Units as the dispatcher has them now."""
+
+    def __init__(self, units: Units) -> None:
+        """Notes over a plane's units."""
+        self._units = units
+
+    def unit_of(self, row: int) -> UnitFacts | None:
+        """The pod's unit as it is now."""
+        unit = self._units.of_row(row)
+        if unit is None:
+            return None
+        return facts_of(unit, positions(self._units).get(unit, (0, 0)))
+
+    def members(self, row: int) -> list[int]:
+        """Rows of its unit that want a node."""
+        unit = self._units.of_row(row)
+        return list(unit.pending) if unit is not None else [row]
+
+    def steps_of(self, row: int) -> tuple[StepFact, ...]:
+        """A plane keeps none."""
+        return ()
+
+
+def live_scene(cluster: Cluster, profile: Profile, units: Units) -> Scene:
+    """The scene of a plane as it is now."""
+    return Scene(cluster, profile, LiveNotes(units))
+
+
+# ---------------------------------------------------------------- from a record
+
+
+class RecordNotes:
+    """Units and steps as a record has them."""
+
+    def __init__(self, file: RecordFile, standings: dict[int, Standing]) -> None:
+        """Notes by row."""
+        self._file = file
+        self._standings = standings
+
+    def unit_of(self, row: int) -> UnitFacts | None:
+        """The pod's unit at the end of the run."""
+        standing = self._standings.get(row)
+        if standing is None or standing.unit is None:
+            return None
+        return self._file.unit(standing.unit)
+
+    def members(self, row: int) -> list[int]:
+        """Rows of its unit that had no node."""
+        standing = self._standings.get(row)
+        if standing is None or standing.unit is None:
+            return [row]
+        return [
+            other
+            for other, each in self._standings.items()
+            if each.unit == standing.unit and each.state not in (PodState.BOUND, PodState.ASSUMED)
+        ]
+
+    def steps_of(self, row: int) -> tuple[StepFact, ...]:
+        """What happened to the pod during the run."""
+        standing = self._standings.get(row)
+        if standing is None:
+            return ()
+        facts = [StepFact(standing.since, "seen", "the pod came")]
+        for batch, node in self._file.steps(standing.serial):
+            facts.append(
+                StepFact(
+                    batch.time,
+                    _STEP_WORDS[batch.kind],
+                    _detail(batch.kind, batch.shard, batch.detail, node),
+                )
+            )
+        return tuple(facts)
+
+
+def _detail(kind: StepKind, shard: int, detail: str, node: str) -> str:
+    """More about a step, in words."""
+    by = f" by shard {shard}" if shard >= 0 else ""
+    if kind is StepKind.PLACED:
+        return f"on {node or 'a node that is gone'}{by}"
+    if kind is StepKind.NO_PLACE:
+        words = cure_words(int(detail or 0))
+        return f"found{by}; tried again when {' or '.join(words)}" if words else f"found{by}"
+    return f"{detail}{by}"
+
+
+class LoadedRun:
+    """The record of a run, loaded: ask its scene."""
+
+    def __init__(self, path: Path) -> None:
+        """Load a record.
+
+        Raises:
+            InputError: it is no record, or its profile cannot be used any more.
+        """
+        self._file = RecordFile(path)
+        #: What is known of the run.
+        self.facts: RunFacts = self._file.facts()
+        names = frozenset(self.facts.scheduler_names)
+        cluster = Cluster(ClusterConfig(scheduler_names=names))
+        standings = _fill(cluster, self._file)
+        #: The cluster at the end of the run.
+        self.scene = Scene(
+            cluster, load_profile(self.facts.profile), RecordNotes(self._file, standings)
+        )
+        self.scene.others = dict(_others(self._file, cluster, names))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def _fill(cluster: Cluster, file: RecordFile) -> dict[int, Standing]:
+    """A record's objects into a cluster; where each pod stood, by row."""
+    ingest = Ingest(cluster)
+    ingest.priorities(_added(file.objects(PRIORITY_CLASS)))
+    ingest.nodes(_added(file.objects(NODE)))
+    ingest.groups(_added(file.objects(POD_GROUP)))
+    ingest.pods(list(_added(file.objects(POD))), 0.0)
+    found = {}
+    pods = cluster.pods
+    for uid, standing in file.standings().items():
+        row = pods.row(uid)
+        if row is None:
+            continue
+        found[row] = standing
+        if pods.slot[row] == NO_SLOT and pods.state[row] != PodState.BOUND:
+            pods.state[row] = _waiting(standing.state)
+    pods.since[list(found)] = np.array([each.since for each in found.values()], np.float64)
+    return found
+
+
+def _waiting(state: int) -> int:
+    """A recorded state for a pod without node: a claim whose bind was not seen is no claim."""
+    return state if state not in (PodState.BOUND, PodState.ASSUMED) else int(PodState.PENDING)
+
+
+def _added(records: Iterator[Record]) -> Iterator[Event]:
+    return (Event(EventType.ADDED, record) for record in records)
+
+
+def _others(
+    file: RecordFile, cluster: Cluster, names: frozenset[str]
+) -> Iterator[tuple[str, Reason]]:
+    """Pods of the record that have no row, with why."""
+    for record in file.objects(POD):
+        if cluster.pods.row(record.uid) is not None:
+            continue
+        try:
+            head = decode_pod_head(record.body)
+        except InputError:
+            continue
+        key = f"{record.namespace}/{record.name}"
+        if head.status.phase in _FINISHED:
+            yield key, reason(Code.ENDED, f"It has ended: its phase is {head.status.phase}.")
+        elif head.spec.scheduler_name not in names:
+            asked = head.spec.scheduler_name or "no scheduler by name"
+            sentence = f"It asks for {asked}, and this one answers to {', '.join(sorted(names))}."
+            yield key, reason(Code.OTHER_SCHEDULER, sentence)
