@@ -76,10 +76,13 @@ class Console:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left")
+        table = Table(
+            title=title or None, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False
+        )
         for place, name in enumerate(columns):
             numbers = all(isinstance(row[place], int | float | None) for row in rows)
             table.add_column(Text(name), justify="right" if numbers and rows else "left")
+        self.data()
         for row in rows:
             table.add_row(*(Text(cell(value)) for value in row))
         self._draw(table)

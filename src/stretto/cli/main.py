@@ -32,12 +32,12 @@ class Verb(NamedTuple):
 
 #: Every command, in the order of the help.
 VERBS: Final[Mapping[str, Verb]] = {
-    "run": Verb("run:command", "Run the scheduler over a scenario in real time and report."),
-    "simulate": Verb("simulate:command", "Run one policy over a trace in virtual time."),
-    "compare": Verb("compare:command", "Run several policies and seeds over a trace."),
-    "explain": Verb("explain:command", "Say why a pod is pending, or why it is where it is."),
-    "bench": Verb("bench:command", "Measure what this machine can do."),
-    "chaos": Verb("chaos:command", "Run the fault simulator and check every law."),
+    "run": Verb("run:run", "Run the scheduler over a scenario in real time and report."),
+    "simulate": Verb("simulate:simulate", "Run one policy over a trace in virtual time."),
+    "compare": Verb("compare:compare", "Run several policies and seeds over a trace."),
+    "explain": Verb("explain:explain", "Say why a pod is pending, or why it is where it is."),
+    "bench": Verb("bench:bench", "Measure what this machine can do."),
+    "chaos": Verb("chaos:chaos", "Run the fault simulator and check every law."),
 }
 
 

@@ -28,12 +28,15 @@ def short_of(resource: str, asked: int, free: int) -> str:
     """What is missing, with what there is.
 
     >>> short_of("cpu", 4000, 1500)
-    '2.5 cores short (asks 4 cores, 1.5 cores free)'
+    '2.5 cores short (asks 4, 1.5 free)'
+    >>> short_of("memory", 4 << 30, 1 << 29)
+    '3.5 GiB short (asks 4 GiB, 512 MiB free)'
     """
-    missing = spoken(resource, asked - free)
-    return (
-        f"{missing} short (asks {spoken(resource, asked)}, {spoken(resource, max(0, free))} free)"
-    )
+    has = max(0, free)
+    asks, left = spoken(resource, asked), spoken(resource, has)
+    if resource not in _BYTES and not resource.startswith("hugepages-"):
+        asks, left = asks.split()[0], left.split()[0]
+    return f"{spoken(resource, asked - has)} short (asks {asks}, {left} free)"
 
 
 def counted(count: int, word: str, plural: str = "") -> str:

@@ -67,6 +67,9 @@ def _rooms(near: tuple[NearFacts, ...]) -> Iterator[Cure]:
     """How much must become free on the nearest nodes that could hold it."""
     could = [each for each in near if each.resolvable and each.lacks]
     for each in could[:ROOM_NODES]:
+        if any(lack.text.startswith("no ") for lack in each.lacks):
+            yield Cure("room", f"On {each.node} {each.lacks[0].text}.", each.node)
+            continue
         parts = [spoken(lack.resource, lack.asked - max(0, lack.free)) for lack in each.lacks]
         first = each.lacks[0]
         yield Cure(
@@ -173,10 +176,7 @@ def _smaller_share(
     inquiry: Inquiry, request: DeviceRequest, number: int, rest: npt.NDArray[np.bool_]
 ) -> Iterator[Cure]:
     """The largest share of one device that is free anywhere that is allowed."""
-    devices = devices_of(inquiry.view, inquiry.slots)
-    wanted = wanted_of(inquiry.pod, inquiry.view, number)._replace(milli=1)
-    usable = fitting(devices, wanted) & rest[:, np.newaxis]
-    free = np.where(usable, devices.free, 0).max(axis=1)
+    free = np.where(rest, inquiry.free_share(number), 0)
     place = int(np.argmax(free))
     most = int(free[place])
     if not 0 < most < request.milli:

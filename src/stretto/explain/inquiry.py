@@ -18,6 +18,7 @@ from stretto.framework.diagnosis import SaysLacks
 from stretto.framework.formulas_devices import fitting
 from stretto.framework.requested import devices_of, scaled_asks, wanted_of
 from stretto.state.classes import PodClass
+from stretto.state.devices import WHOLE
 
 OVERLAPS: Final = 5
 """Commonest combinations of reasons that are listed."""
@@ -199,9 +200,24 @@ class Inquiry:
         return NearFacts(
             node=self.view.nodes.names[slot],
             reasons=tuple(dict.fromkeys(each.reason for each in here)),
-            lacks=tuple(LackFacts(*lack, short_of(*lack)) for lack in lacks),
+            lacks=tuple(LackFacts(*lack, self._spoken(place, *lack)) for lack in lacks),
             resolvable=not bool(self.never[place]),
         )
+
+    def _spoken(self, place: int, resource: str, asked: int, free: int) -> str:
+        """What is missing in words; of a share, what the freest device still has."""
+        for number, request in enumerate(self.pod.devices):
+            if request.kind == resource and request.milli < WHOLE:
+                most = int(self.free_share(number)[place])
+                return f"no {resource} has {request.milli} thousandths free (the freest {most})"
+        return short_of(resource, asked, free)
+
+    def free_share(self, number: int) -> npt.NDArray[np.int32]:
+        """int32[k]: the largest free part of a device that one of the requests may use."""
+        devices = devices_of(self.view, self.slots)
+        wanted = wanted_of(self.pod, self.view, number)._replace(milli=1)
+        usable = np.where(fitting(devices, wanted), devices.free, 0)
+        return np.asarray(usable.max(axis=1), np.int32)
 
     def shortage(self) -> npt.NDArray[np.float64]:
         """float64[k]: what is missing, as shares of what is asked, summed over resources."""

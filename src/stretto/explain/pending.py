@@ -66,10 +66,8 @@ def _of_nodes(inquiry: Inquiry) -> list[Reason]:
     if not big_enough:
         return [reason(Code.TOO_BIG, _too_big(inquiry, allowed))]
     main = inquiry.reasons()[0].reason
-    sentence = (
-        f"{counted(big_enough, 'node')} of {total:,} could hold it and "
-        f"{'is' if big_enough == 1 else 'are all'} too full now (mostly {main})."
-    )
+    full = "it is" if big_enough == 1 else "all of them are"
+    sentence = f"{big_enough:,} of {nodes} could hold it, and {full} too full now (mostly {main})."
     return [reason(Code.NO_ROOM, sentence)]
 
 

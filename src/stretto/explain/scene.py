@@ -83,6 +83,8 @@ class Scene:
         self.notes = notes
         #: The rules compiled, for questions about whole gangs.
         self.engine = Engine(profile, cluster)
+        #: The instant that it shows, in words.
+        self.when = "the state as it is now"
         #: Pods that are none of the scheduler's business, and why.
         self.others: dict[str, Reason] = {}
         if profile.learns:
@@ -270,6 +272,7 @@ class LoadedRun:
         self.scene = Scene(
             cluster, load_profile(self.facts.profile), RecordNotes(self._file, standings)
         )
+        self.scene.when = "the state at the end of the run"
         self.scene.others = dict(_others(self._file, cluster, names))
 
     def close(self) -> None:

@@ -147,12 +147,8 @@ class _Question(msgspec.Struct, frozen=True):
     view: View
     #: What all nodes say.
     inquiry: Inquiry
-
-    @property
-    def basis(self) -> str:
-        """What the columns show, in words."""
-        out = ", with this pod taken out of its node" if self.slot != NO_SLOT else ""
-        return f"the state at the end of what is known{out}"
+    #: What the columns show, in words.
+    basis: str
 
 
 def explain_pod(scene: Scene, name: str) -> Explanation:
@@ -223,7 +219,8 @@ def _question(scene: Scene, name: str) -> _Question:
     slot = int(cluster.pods.slot[row])
     view = scene.view() if slot == NO_SLOT else view_without(scene, row)
     inquiry = Inquiry(scene.profile.filters, pod, view, cluster.nodes.live_slots())
-    return _Question(row, pod, slot, view, inquiry)
+    out = ", with this pod taken out of its node" if slot != NO_SLOT else ""
+    return _Question(row, pod, slot, view, inquiry, scene.when + out)
 
 
 def _feasible(asked: _Question) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

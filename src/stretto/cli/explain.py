@@ -1,0 +1,215 @@
+"""``stretto explain``: why a pod is pending, why it is where it is, or why it is not there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.cli import options
+from stretto.cli.console import Console
+from stretto.cli.options import Common
+from stretto.explain.amounts import counted
+
+if TYPE_CHECKING:
+    from stretto.explain.inquiry import NearFacts
+    from stretto.explain.records import Records
+    from stretto.explain.why import Choice, Explanation, NodeExplanation
+
+#: Reasons and nodes that are listed without ``-v``.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options of ``explain``."""
+
+    #: The pod, as ``name`` or ``namespace/name``.
+    pod: str
+    #: The node that is asked about, or ``None`` for all.
+    node: str | None
+    #: Name of the run record; empty for the latest.
+    run: str
+    #: Whether to list the records instead.
+    runs: bool
+
+
+@options.command(
+    "explain",
+    Asked,
+    example="""
+        stretto explain dream-0
+        stretto explain default/web-3 cpu-0001 --run quickstart
+        stretto explain --runs
+    """,
+)
+@click.argument("pod", required=False, default="")
+@click.argument("node", required=False)
+@click.option("--run", default="", metavar="NAME", help="Record of that name; else the latest.")
+@click.option("--runs", is_flag=True, help="List the records of runs and do nothing else.")
+def explain(common: Common, asked: Asked) -> None:
+    """Say why a pod is pending, or why it is where it is.
+
+    POD is a name or namespace/name; with NODE: why it is not there. It reads the record of the
+    last run (or of --run NAME) and answers with one dominant reason, all reasons with counts,
+    the nearest nodes, and what would cure it.
+    """
+    from stretto.explain.records import Records
+
+    if asked.runs:
+        _list_runs(common.console, Records())
+        return
+    if not asked.pod:
+        raise click.UsageError("Missing argument 'POD'.", click.get_current_context())
+    from stretto.explain.scene import LoadedRun
+    from stretto.explain.why import SCHEMA, explain_pod, explain_pod_on
+
+    run = LoadedRun(Records().find(asked.run))
+    try:
+        console = common.console
+        console.detail(f"record {run.facts.name}: {run.facts.source}, {run.facts.started}")
+        said: Explanation | NodeExplanation
+        if asked.node:
+            said = explain_pod_on(run.scene, asked.pod, asked.node)
+            _show_node(console, said)
+        else:
+            said = explain_pod(run.scene, asked.pod)
+            _show(console, said)
+        if console.wants_json:
+            import msgspec
+
+            console.json(SCHEMA, {"run": run.facts.name, **msgspec.to_builtins(said)})
+    finally:
+        run.close()
+
+
+def _list_runs(console: Console, records: "Records") -> None:
+    """Names of all records, the latest first."""
+    names = records.names()
+    for name in names:
+        console.data(name)
+    if not names:
+        console.note(f"no record in {records.folder}; make one: stretto run SCENARIO.yaml")
+    console.json("stretto.runs/v1", {"folder": str(records.folder), "runs": names})
+
+
+# ---------------------------------------------------------------- a pod
+
+
+def _show(console: Console, said: "Explanation") -> None:
+    """The whole answer, the most important first."""
+    asks = ", ".join(ask.text for ask in said.asks)
+    console.data(f"{said.pod} · {said.state}{f' on {said.node}' if said.node else ''}")
+    if asks:
+        console.data(f"  asks for {asks}")
+    if said.dominant is not None:
+        console.data(f"\n{said.dominant.sentence}")
+        console.data(f"  [{said.dominant.tier.value}: {said.dominant.code.value}]")
+        _list(console, "Also", [each.sentence for each in said.reasons[1:]])
+    if said.nodes is not None:
+        _show_nodes(console, said)
+    _list(console, "What would help", [each.sentence for each in said.cures])
+    _show_unit(console, said)
+    if said.choice is not None:
+        _show_choice(console, said.choice, placed=bool(said.node))
+    if said.steps:
+        rows = [(f"{step.time_s:.3f} s", step.step, step.detail) for step in said.steps]
+        shown = rows if console.verbose else rows[-SHOWN:]
+        console.table(["time", "step", ""], shown, title="What happened")
+
+
+def _show_nodes(console: Console, said: "Explanation") -> None:
+    """What the nodes say: kube-scheduler's sentence, then what it hides."""
+    nodes = said.nodes
+    assert nodes is not None
+    console.data(f"\n{nodes.message}")
+    if nodes.reasons:
+        shown = nodes.reasons if console.verbose else nodes.reasons[:SHOWN]
+        rows = [(each.nodes, each.alone, each.reason) for each in shown]
+        console.table(["nodes", "alone", "reason"], rows)
+    together = [f"{each.nodes:,} nodes: {' + '.join(each.reasons)}" for each in nodes.overlaps]
+    _list(console, "Together", together if console.verbose else together[:2])
+    near = [(each.node, "; ".join(_why(each))) for each in nodes.nearest]
+    if near:
+        console.table(["nearest node", "what stands in the way"], near)
+
+
+def _why(near: "NearFacts") -> list[str]:
+    """Everything against a node, amounts where there are any."""
+    amounts = [lack.text for lack in near.lacks]
+    named = {lack.resource for lack in near.lacks}
+    others = [
+        text
+        for text in near.reasons
+        if text != "Too many pods" and text.removeprefix("Insufficient ") not in named
+    ]
+    return [*others, *amounts]
+
+
+def _show_unit(console: Console, said: "Explanation") -> None:
+    """Its unit: members, queue, and how far its gang would come."""
+    unit, gang = said.unit, said.gang
+    if unit is None:
+        return
+    if unit.kind == "Pod":
+        turn = f"number {unit.position:,} of {unit.queue_length:,}" if unit.position else unit.state
+        console.data(f"\nQueue {unit.queue}: {turn}; failed attempts: {unit.attempts}")
+        return
+    members = f"{unit.placed} placed, {unit.waiting} waiting"
+    least = f", at least {unit.min_member} together" if unit.is_gang and unit.min_member else ""
+    place = f"; number {unit.position} of {unit.queue_length} in its queue" if unit.position else ""
+    console.data(f"\nUnit {unit.key} ({unit.state}): {members}{least}; queue {unit.queue}{place}")
+    if gang is not None:
+        console.data(f"  {gang.fitting} of {gang.tried} waiting members would fit together now")
+        if gang.next_lacks is not None:
+            why = "; ".join(_why(gang.next_lacks))
+            console.data(f"  {gang.next_pod} is next; nearest {gang.next_lacks.node}: {why}")
+
+
+def _show_choice(console: Console, choice: "Choice", *, placed: bool) -> None:
+    """The best nodes, each score rule by rule."""
+    fit = "fits" if choice.feasible == 1 else "fit"
+    console.data(f"\n{counted(choice.feasible, 'node')} {fit} in {choice.basis}.")
+    if choice.tied > 1:
+        console.data(f"{choice.tied:,} share the best score; ties go by {choice.tie_rule}.")
+    top = choice.top
+    plugins = [f"{part.plugin} ×{part.weight}" for part in top[0].parts] if top else []
+    rows: list[Sequence[object]] = [
+        (
+            each.rank,
+            each.node + (" *" if each.chosen else ""),
+            each.total,
+            *(part.score for part in each.parts),
+        )
+        for each in top
+    ]
+    console.table(["rank", "node", "score", *plugins], rows)
+    if placed:
+        console.data("* the node that it is on")
+
+
+# ---------------------------------------------------------------- a pod and a node
+
+
+def _show_node(console: Console, said: "NodeExplanation") -> None:
+    """Why not there, or how it compares."""
+    console.data(said.sentence)
+    scored = [each for each in (said.score, said.chosen) if each is not None]
+    if said.score is not None:
+        plugins = [f"{part.plugin} ×{part.weight}" for part in said.score.parts]
+        rows: list[Sequence[object]] = []
+        for each in dict.fromkeys(scored):
+            mark = " *" if each.chosen else ""
+            parts = tuple(part.score for part in each.parts)
+            rows.append((each.rank, each.node + mark, each.total, *parts))
+        console.table(["rank", "node", "score", *plugins], rows)
+    fit = "fits" if said.feasible == 1 else "fit"
+    console.data(f"So it is in {said.basis}; {counted(said.feasible, 'node')} {fit}.")
+
+
+def _list(console: Console, heading: str, lines: Sequence[str]) -> None:
+    """A heading with lines under it; nothing where there are none."""
+    if lines:
+        console.data(f"\n{heading}:")
+        for line in lines:
+            console.data(f"  - {line}")
