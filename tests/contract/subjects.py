@@ -5,6 +5,7 @@ Kubernetes API server included.
 """
 
 import contextlib
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,10 @@ from stretto.stores.store import Event, EventType, Store, UnitStore, Watch
 
 HISTORY = 64
 """Events that the stores under test keep: few, so that a test can outrun them."""
+
+FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Where files are put: in memory where that can be, because a busy disk makes an fsync slow, and
+what survives a crash is tested elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class Subject:
     @contextlib.contextmanager
     def open(self) -> Iterator[Store]:
         """An empty store, closed in the end."""
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
             store = self.make(Path(folder))
             try:
                 yield store

@@ -113,6 +113,13 @@ def test_pods_that_are_not_ready_do_not_count_as_healthy(counted: Desk) -> None:
     assert answer(counted.evict(a)) == TOO_MANY
 
 
+def test_pods_that_are_over_do_not_count_as_healthy(counted: Desk) -> None:
+    a = counted.running("a")
+    counted.running("b", phase="Succeeded")
+    counted.budget(minAvailable=1)
+    assert answer(counted.evict(a)) == TOO_MANY
+
+
 def test_a_pod_that_is_not_ready_may_go_while_enough_are(counted: Desk) -> None:
     counted.running("a")
     sick = counted.running("b", ready=False)

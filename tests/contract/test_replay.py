@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.api.kinds import POD
@@ -21,6 +21,7 @@ steps = st.lists(
         st.tuples(st.just("read"), st.integers(0, 1)),
         st.tuples(st.just("poll"), st.integers(0, 1)),
     ),
+    min_size=4,
     max_size=40,
 )
 
@@ -88,6 +89,7 @@ def act(desk: Desk, verb: str, names: list[str]) -> Replies:
     return [desk.patch(pod, {"metadata": {"finalizers": held}}) for pod in pods]
 
 
+@settings(max_examples=4 * settings().max_examples)
 @given(plan=steps)
 def test_a_list_and_a_watch_from_its_version_leave_no_gap(
     subject: Subject, plan: list[Any]

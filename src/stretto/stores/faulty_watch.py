@@ -95,7 +95,7 @@ class FaultyWatch:
             if fires("drop_event"):
                 continue
             if fires("delay_event"):
-                self._due = max(self._due, now + self._chance.rng.random() * LONGEST_DELAY)
+                self._due = now + self._chance.rng.random() * LONGEST_DELAY
             self._put(event)
             if fires("double_event"):
                 self._put(event)

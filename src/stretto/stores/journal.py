@@ -4,6 +4,7 @@ A journal answers for the whole call: all of it is on disk, or none, or it is no
 unknown end it takes no more writes, because the memory above could no longer be trusted.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,6 +41,7 @@ _READ: Final = (
     " o.body, b.version, b.node, b.annotations"
     " FROM objects o LEFT JOIN bindings b ON b.id = o.id ORDER BY o.id"
 )
+_is_birth: Final = re.compile("[0-9a-f]{12}").fullmatch
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE_NOTES: Final = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -60,8 +62,6 @@ class SqliteJournal:
         self._path = path
         self._connection = connect(path)
         self._failed = ""
-        #: Keys of the objects whose uid does not end in their key.
-        self._loaded: dict[str, int] = {}
         try:
             meta = dict(self._connection.execute("SELECT key, value FROM meta"))
             if not meta:
@@ -99,15 +99,11 @@ class SqliteJournal:
         for row in execute(_READ):
             key, kind, namespace, name, uid, version, created, deleting, shared, body = row[:10]
             bound, node, notes = row[10:]
-            if uid is None:
-                uid = f"{self.identity}{key:012x}"
-            else:
-                self._loaded[uid] = key
             yield Record(
                 kinds[kind],
                 same(namespace, namespace),
                 name,
-                uid,
+                uid or f"{self.identity}{key:012x}",
                 max(version, bound or 0),
                 body if shared is None else bodies[shared],
                 same(node, node) if node else "",
@@ -152,12 +148,15 @@ class SqliteJournal:
         execute = self._connection.execute
         last = execute("SELECT max(id) FROM objects WHERE id < 0").fetchone()[0]
         shared = execute("SELECT coalesce(max(id), 0) FROM bodies").fetchone()[0]
-        key = FIRST_LOADED_KEY if last is None else last
+        free = FIRST_LOADED_KEY if last is None else last
         known: dict[int, int] = {}
         rows: Rows = {}
         version = self.version
         for new in records:
-            key += 1
+            key, uid = self._own_key(new.uid), None
+            if key is None:
+                key = free = free + 1
+                uid = new.uid
             version = max(version, new.version)
             kind = self._kind_key(new.kind)
             body = known.get(id(new.body))
@@ -165,8 +164,7 @@ class SqliteJournal:
                 shared += 1
                 body = known[id(new.body)] = shared
                 rows.setdefault("INSERT INTO bodies VALUES (?, ?)", []).append((body, new.body))
-            self._loaded[new.uid] = key
-            row = (key, kind, new.namespace, new.name, new.uid, new.version, new.created)
+            row = (key, kind, new.namespace, new.name, uid, new.version, new.created)
             rows.setdefault(_LOAD, []).append((*row, new.deleting, body))
             if new.node:
                 rows.setdefault(_BIND, []).append(_binding(key, new))
@@ -217,8 +215,19 @@ class SqliteJournal:
             self._failed = f"{failed}; close the store and open it again to read what is on disk"
 
     def _key(self, uid: str) -> int:
-        found = self._loaded.get(uid)
-        return int(uid[IDENTITY_CHARS:], 16) if found is None else found
+        """The row of an object."""
+        key = self._own_key(uid)
+        if key is None:
+            row = self._connection.execute("SELECT id FROM objects WHERE uid = ?", (uid,))
+            key = int(row.fetchone()[0])
+        return key
+
+    def _own_key(self, uid: str) -> int | None:
+        """The version at birth that a uid of this store ends in; ``None`` for another's."""
+        birth = uid[IDENTITY_CHARS:]
+        if uid[:IDENTITY_CHARS] != self.identity or not _is_birth(birth):
+            return None
+        return int(birth, 16)
 
     def _kind_key(self, kind: Kind) -> int:
         """The key of a kind; a kind's first object waits for a transaction that notes the kind."""

@@ -1,8 +1,8 @@
 """The durable store's file: its tables, how it is opened, and what its errors mean to people.
 
 An object is a row that its binds do not touch: node and annotations live in ``bindings``. Objects
-that Stretto made are keyed by the version at birth, which is also the end of their uid; those that
-were loaded in bulk have negative keys and share bodies. One process owns the file.
+that the store made are keyed by the version at birth, which is also the end of their uid; those
+that were loaded in bulk have negative keys and a uid, and share bodies. One process owns the file.
 """
 
 import sqlite3
@@ -30,6 +30,7 @@ CREATE TABLE objects (
     id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
     uid TEXT, version INTEGER NOT NULL, created TEXT NOT NULL, deleting TEXT NOT NULL DEFAULT '',
     shared INTEGER, body BLOB);
+CREATE INDEX loaded ON objects (uid) WHERE uid IS NOT NULL;
 CREATE TABLE bindings (
     id INTEGER PRIMARY KEY, version INTEGER NOT NULL, node TEXT NOT NULL, annotations BLOB);
 PRAGMA application_id = {APPLICATION};

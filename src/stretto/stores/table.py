@@ -110,15 +110,9 @@ class Draft:
         return last
 
     def rewind(self, mark: int) -> None:
-        """Take back the changes from the ``mark``-th on (replacements only, no removals)."""
-        for event, old in zip(
-            reversed(self.events[mark:]), reversed(self.olds[mark:]), strict=True
-        ):
-            drafted = self.staged[event.record.namespace]
-            if old is not None and old.version > self.base:
-                drafted[old.name] = old
-            else:
-                del drafted[event.record.name]
+        """Take back the changes from the ``mark``-th on, which were the first of their objects."""
+        for event in self.events[mark:]:
+            del self.staged[event.record.namespace][event.record.name]
             self.version -= 1
         del self.events[mark:], self.olds[mark:]
 

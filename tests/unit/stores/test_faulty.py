@@ -125,6 +125,13 @@ def test_a_stale_list_is_an_earlier_answer_with_its_own_version() -> None:
     assert [event.record.name for event in later] == ["b"]
 
 
+def test_a_list_is_not_stale_while_nothing_has_changed() -> None:
+    bench = Bench(stale_list=1.0)
+    add_pods(bench.inner, "a")
+    assert bench.store.list(POD) == bench.store.list(POD)
+    assert not bench.store.fired
+
+
 def test_a_get_is_never_stale() -> None:
     bench = Bench(stale_list=1.0)
     add_pods(bench.inner, "web")

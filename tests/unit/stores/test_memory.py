@@ -221,6 +221,10 @@ def _bound(store: MemoryStore, name: str, **metadata: object) -> Record:
     return done(store.bind([to(done(store.create(POD, [body])[0]), "n1")])[0])
 
 
+def _evict(store: MemoryStore, pod: Record) -> Code:
+    return store.evict([Eviction(SPACE, pod.name, pod.uid)])[0].code
+
+
 def _owned_by(kind: str, name: str) -> list[dict[str, object]]:
     owner = {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": "u", "controller": True}
     return [owner]
@@ -232,7 +236,7 @@ def test_an_owner_says_how_many_pods_are_expected() -> None:
     store.create(REPLICA_SET, [owner])
     pods = [_bound(store, name, ownerReferences=_owned_by("ReplicaSet", "web")) for name in "abc"]
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=8)])
-    codes = [store.evict([Eviction(SPACE, pod.name, pod.uid)])[0].code for pod in pods]
+    codes = [_evict(store, pod) for pod in pods]
     assert codes == [Code.NONE, Code.TOO_MANY_REQUESTS, Code.TOO_MANY_REQUESTS]
 
 
@@ -241,7 +245,7 @@ def test_an_owner_without_a_count_is_like_none() -> None:
     store.create(DEPLOYMENT, [bodies.body(metadata={"name": "web"}, spec={"replicas": None})])
     pods = [_bound(store, name, ownerReferences=_owned_by("Deployment", "web")) for name in "ab"]
     store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=1)])
-    codes = [store.evict([Eviction(SPACE, pod.name, pod.uid)])[0].code for pod in pods]
+    codes = [_evict(store, pod) for pod in pods]
     assert codes == [Code.NONE, Code.TOO_MANY_REQUESTS]
 
 
@@ -252,6 +256,25 @@ def test_pods_deleted_otherwise_are_not_expected_any_more() -> None:
     done(store.evict([Eviction(SPACE, "a", pods[0].uid)])[0])
     done(store.evict([Eviction(SPACE, "b", pods[1].uid)])[0])
     assert store.evict([Eviction(SPACE, "c", pods[2].uid)])[0].code is Code.TOO_MANY_REQUESTS
+
+
+def test_an_evicted_pod_is_expected_until_another_takes_its_place() -> None:
+    store = memory()
+    a, b, c = (_bound(store, name) for name in "abc")
+    store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=1)])
+    assert [_evict(store, a), _evict(store, b)] == [Code.NONE, Code.TOO_MANY_REQUESTS]
+    _bound(store, "d")
+    assert [_evict(store, b), _evict(store, c)] == [Code.NONE, Code.TOO_MANY_REQUESTS]
+
+
+def test_what_an_evicted_pod_is_owed_is_forgotten_with_the_history() -> None:
+    store = memory(history=2)
+    a, b = (_bound(store, name) for name in "ab")
+    store.create(POD_DISRUPTION_BUDGET, [bodies.budget("keep", SPACE, maxUnavailable=1)])
+    assert _evict(store, a) is Code.NONE
+    for name in ("c", "d", "e", "f"):
+        _bound(store, name)
+    assert _evict(store, b) is Code.NONE
 
 
 def test_counts_are_kept_up_when_the_history_was_too_short() -> None:

@@ -14,7 +14,7 @@ from stretto.stores.render import render
 from stretto.stores.sqlite import SqliteStore
 from stretto.stores.store import Bind, Code, Deletion, Outcome, Patch, Record, Reply, Update
 from tests.contract import bodies
-from tests.unit.stores.shelf import SPACE, add_nodes, add_pods, done, sqlite, to
+from tests.unit.stores.shelf import SPACE, add_nodes, add_pods, done, memory, sqlite, to
 
 
 @pytest.fixture
@@ -74,6 +74,26 @@ def test_annotations_of_a_bind_survive_a_restart(store: SqliteStore, path: Path)
         assert again.get(POD, SPACE, "a") == bound
 
 
+def test_annotations_patched_after_a_bind_survive_a_restart(store: SqliteStore, path: Path) -> None:
+    add_nodes(store, "n1")
+    pod = add_pods(store, "a")[0]
+    store.bind([Bind(SPACE, "a", pod.uid, "n1", {"gpu": "0,3"})])
+    change = {"metadata": {"annotations": {"gpu": "7"}}}
+    patched = done(store.patch(POD, [Patch(SPACE, "a", change)])[0])
+    with opened_again(store, path) as again:
+        assert again.get(POD, SPACE, "a") == patched
+
+
+def test_a_deleted_pod_leaves_nothing_in_the_file(store: SqliteStore) -> None:
+    add_nodes(store, "n1")
+    pod = add_pods(store, "a")[0]
+    done(store.bind([to(pod, "n1")])[0])
+    done(store.delete(POD, [Deletion(SPACE, "a")])[0])
+    for table, left in (("objects", 1), ("bindings", 0)):
+        count = connection_of(store).execute(f"SELECT count(*) FROM {table}").fetchone()
+        assert count == (left,)
+
+
 def test_versions_and_uids_go_on_after_a_restart(store: SqliteStore, path: Path) -> None:
     pod = add_pods(store, "a")[0]
     gone = done(store.delete(POD, [Deletion(SPACE, "a")])[0])
@@ -117,6 +137,18 @@ def test_seeded_records_survive_and_share_their_bodies(store: SqliteStore, path:
         assert after == before
         assert len({id(record.body) for record in after}) == 2
         assert connection_of(again).execute("SELECT count(*) FROM bodies").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("seed", [1, 9], ids=["the same identity", "another identity"])
+def test_seeded_records_of_another_store_stay_themselves(
+    store: SqliteStore, path: Path, seed: int
+) -> None:
+    store.seed(add_pods(memory(seed=seed), "a", "b"))
+    done(store.delete(POD, [Deletion(SPACE, "a")])[0])
+    add_pods(store, "c")
+    before = everything(store)
+    with opened_again(store, path) as again:
+        assert everything(again) == before
 
 
 def test_a_bind_does_not_write_the_body_again(store: SqliteStore) -> None:
