@@ -50,11 +50,10 @@ class PairWeights(NamedTuple):
 
 
 def shares(amount: Amount) -> FloatArray:
-    """float32[k]: free share after placing, clipped to 0..100."""
+    """float32[k]: free share after placing; free may be negative where a node shrank, shares not."""
     left = np.subtract(amount.free, np.int32(amount.ask)).astype(np.float32)
     left *= amount.percent
-    np.maximum(left, _NONE, out=left)
-    return np.minimum(left, _FULL, out=left)
+    return np.maximum(left, _NONE, out=left)
 
 
 def pair_score(t0: FloatArray, t1: FloatArray, weights: PairWeights) -> IntArray:
@@ -63,7 +62,7 @@ def pair_score(t0: FloatArray, t1: FloatArray, weights: PairWeights) -> IntArray
     if weights.least or weights.most:
         free = t0 * weights.first
         free += t1 * weights.second
-        free /= weights.first + weights.second
+        free *= np.float32(1) / (weights.first + weights.second)
         if weights.least:
             total += _times(free, weights.least)
         if weights.most:
@@ -106,7 +105,7 @@ def _balanced(amounts: Sequence[Amount]) -> IntArray:
     size = len(amounts[0].free)
     total, squares, count = (np.zeros(size, np.float32) for _ in range(3))
     for amount in amounts:
-        taken = _FULL - shares(amount)
+        taken = _FULL - np.minimum(shares(amount), _FULL)
         has = amount.percent > _NONE
         np.add(total, taken, out=total, where=has)
         np.add(squares, taken * taken, out=squares, where=has)
@@ -124,7 +123,7 @@ def _mean(
     size = len(amounts[0].free)
     total, weight = np.zeros(size, np.float32), np.zeros(size, np.float32)
     for amount, w in zip(amounts, weights, strict=True):
-        value = shares(amount)
+        value = np.minimum(shares(amount), _FULL)
         counts = amount.percent > _NONE
         if score.code is not Code.LEAST:
             value = np.subtract(_FULL, value, out=value)

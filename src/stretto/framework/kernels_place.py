@@ -6,11 +6,12 @@ the log's end before it is read. The NumPy tier (``kernels_numpy``) does the sam
 own vectorised functions; a property test compares the two and the plain scan.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from stretto.framework.kernels_point import (
-    count_devices,
     fgd_score,
     fullest_device,
     pair_score,
@@ -20,14 +21,14 @@ from stretto.framework.program import DevicePick, Pick
 from stretto.state.devices import MAX_DEVICES, WHOLE
 from stretto.state.slots import BLOCK
 
-_FLAGS = {"error_model": "numpy", "cache": True, "nogil": True}
+_FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _ROTATE, _RANK = int(Pick.ROTATE), int(Pick.RANK)
 _SCORED, _DRAWN = int(DevicePick.SCORED), int(DevicePick.RANDOM)
 
 
 @njit(**_FLAGS)
-def _scan_pair(row, eligible, free, percent, request, ask, pair):
-    """Rows of classes that only the pair score weighs: one vectorised pass.
+def _scan_pair(row, eligible, score, free, percent, request, ask, pair):
+    """Rows of classes that only the pair and static scores weigh: one vectorised pass.
 
     ``request`` is (column, amount) three times, the last repeated when there are fewer.
     """
@@ -41,14 +42,14 @@ def _scan_pair(row, eligible, free, percent, request, ask, pair):
     for s in range(row.shape[0]):
         t0 = np.float32(g0[s] - q0) * p0[s]
         t1 = np.float32(g1[s] - q1) * p1[s]
-        total = np.int32(1) + pair_score(t0, t1, w0, w1, least, most, balanced)
+        total = np.int32(score[s]) + pair_score(t0, t1, w0, w1, least, most, balanced)
         passes = (
             np.int32(eligible[s])
             & np.int32(f0[s] >= a0)
             & np.int32(f1[s] >= a1)
             & np.int32(f2[s] >= a2)
         )
-        row[s] = np.int16(passes * max(total, np.int32(1)))
+        row[s] = np.int16(passes * (np.int32(1) + max(total, np.int32(0))))
 
 
 @njit(**_FLAGS)
@@ -69,25 +70,30 @@ def _and_ports(row, ports, mask):
 
 
 @njit(**_FLAGS)
-def _and_devices(row, classes, c, device_free, device_kind, device_model):
-    """Clear the slots that lack the devices asked for."""
-    for q in range(classes.models.shape[1]):
-        need = classes.device[c, 4 * q]
-        if need == 0:
-            continue
-        for s in range(row.shape[0]):
-            if row[s] > 0 and (
-                device_kind[s, 0] == 0
-                or count_devices(classes, c, q, s, device_free, device_kind, device_model) < need
+def has_devices(device_free, device_kind, device_model, s, wanted, models):
+    """Whether a slot has the devices that a class asks; see ``ClassTable.device``."""
+    for q in range(models.shape[0]):
+        need, milli, kind = wanted[4 * q], wanted[4 * q + 1], wanted[4 * q + 2]
+        for d in range(MAX_DEVICES):
+            if (
+                device_kind[s, d] == kind
+                and device_free[s, d] >= milli
+                and (models[q] >> np.int64(device_model[s, d])) & 1
             ):
-                row[s] = 0
+                need -= 1
+        if need > 0:
+            return False
+    return True
 
 
 @njit(**_FLAGS)
-def _add_static(row, score):
-    """Add a static score row where the class may go."""
+def _and_devices(row, device_free, device_kind, device_model, wanted, models):
+    """Clear the slots that lack the devices asked for."""
     for s in range(row.shape[0]):
-        row[s] += score[s] * np.int16(row[s] > 0)
+        if row[s] > 0 and not has_devices(
+            device_free, device_kind, device_model, s, wanted, models
+        ):
+            row[s] = 0
 
 
 @njit(**_FLAGS)
@@ -105,13 +111,7 @@ def find_peaks(row, peak):
 def rebuild(classes, static, pair, scores, typical, thresholds, c, state, row, peak):
     """Compute a class's whole row afresh."""
     free, percent = state[0], state[1]
-    plain = (
-        scores.code.shape[0] == 0
-        and classes.extra_row[c] < 0
-        and classes.requests[c] > 0
-        and pair.first_weight + pair.second_weight > 0
-    )
-    if not plain:
+    if not is_plain(classes, pair, scores, c):
         for s in range(row.shape[0]):
             row[s] = np.int16(
                 slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
@@ -129,42 +129,117 @@ def rebuild(classes, static, pair, scores, typical, thresholds, c, state, row, p
         classes.amount[c, j2],
     )
     ask = (classes.ask[c, pair.first], classes.ask[c, pair.second])
-    _scan_pair(row, static.eligible[classes.filter_row[c]], free, percent, request, ask, pair)
+    eligible, score = static.eligible[classes.filter_row[c]], static.score[classes.score_row[c]]
+    _scan_pair(row, eligible, score, free, percent, request, ask, pair)
     for i in range(3, n):
         _and_fits(row, free[classes.column[c, i]], classes.amount[c, i])
-    if classes.score_row[c] > 0:
-        _add_static(row, static.score[classes.score_row[c]])
     if classes.port_row[c] > 0:
         _and_ports(row, state[2], static.port_conflict[classes.port_row[c]])
     if classes.device[c, 0] + classes.device[c, 4] > 0:
-        _and_devices(row, classes, c, state[3], state[4], state[5])
+        _and_devices(row, state[3], state[4], state[5], classes.device[c], classes.models[c])
     find_peaks(row, peak)
+
+
+@njit(**_FLAGS)
+def _put(row, peak, s, value):
+    """Set one slot of a row and keep its block's maximum."""
+    old = row[s]
+    if value == old:
+        return
+    row[s] = value
+    b = s // BLOCK
+    if value > peak[b]:
+        peak[b] = value
+    elif old == peak[b]:
+        low = b * BLOCK
+        top = np.int16(0)
+        for t in range(BLOCK):
+            top = max(top, row[low + t])
+        peak[b] = top
+
+
+@njit(**_FLAGS)
+def _named_again(entries, e):
+    """Whether an entry is named again soon: then the later one will do."""
+    for f in range(e + 1, min(e + 5, entries.shape[0])):
+        if entries[f] == entries[e]:
+            return True
+    return False
+
+
+@njit(**_FLAGS)
+def _replay_plain(row, peak, entries, eligible, score, amounts, asked, ports, devices, pair):
+    """``replay`` where only amounts, ports, devices and static rows matter.
+
+    Every array is taken out of its table once: inside the loop that would cost more than the work.
+    ``amounts`` is (free, percent), ``asked`` (column, amount, how many, first ask, second ask),
+    ``ports`` (used, mask), ``devices`` (free, kind, model, requests, models).
+    """
+    free, percent = amounts
+    column, amount, n, q0, q1 = asked
+    used, mask = ports
+    device_free, device_kind, device_model, wanted, models = devices
+    a, b = pair.first, pair.second
+    w0, w1 = pair.first_weight, pair.second_weight
+    least, most, balanced = pair.least, pair.most, pair.balanced
+    for e in range(entries.shape[0]):
+        if _named_again(entries, e):
+            continue
+        s = entries[e]
+        passes = eligible[s] != 0
+        for i in range(n):
+            passes = passes and free[column[i], s] >= amount[i]
+        for w in range(mask.shape[0]):
+            passes = passes and used[s, w] & mask[w] == 0
+        if passes and wanted[0] + wanted[4] > 0:
+            passes = has_devices(device_free, device_kind, device_model, s, wanted, models)
+        if not passes:
+            _put(row, peak, s, np.int16(0))
+            continue
+        t0 = np.float32(free[a, s] - q0) * percent[a, s]
+        t1 = np.float32(free[b, s] - q1) * percent[b, s]
+        total = np.int32(score[s]) + pair_score(t0, t1, w0, w1, least, most, balanced)
+        _put(row, peak, s, np.int16(np.int32(1) + max(total, np.int32(0))))
+
+
+@njit(**_FLAGS)
+def is_plain(classes, pair, scores, c):
+    """Whether a class is judged by amounts, ports, devices and static rows alone."""
+    return (
+        scores.code.shape[0] == 0
+        and classes.extra_row[c] < 0
+        and classes.requests[c] > 0
+        and pair.first_weight + pair.second_weight > 0
+    )
 
 
 @njit(**_FLAGS)
 def replay(classes, static, pair, scores, typical, thresholds, c, state, row, peak, entries):
     """Recompute the slots that a stretch of the log names, and the maxima they touch."""
+    if is_plain(classes, pair, scores, c):
+        p = classes.port_row[c]
+        asked = (
+            classes.column[c],
+            classes.amount[c],
+            classes.requests[c],
+            classes.ask[c, pair.first],
+            classes.ask[c, pair.second],
+        )
+        mask = static.port_conflict[p] if p > 0 else static.port_conflict[p, :0]
+        devices = (state[3], state[4], state[5], classes.device[c], classes.models[c])
+        _replay_plain(
+            row, peak, entries, static.eligible[classes.filter_row[c]],
+            static.score[classes.score_row[c]], (state[0], state[1]), asked, (state[2], mask),
+            devices, pair,
+        )  # fmt: skip
+        return
     for e in range(entries.shape[0]):
-        s = entries[e]
-        later = False
-        for f in range(e + 1, min(e + 9, entries.shape[0])):
-            later = later or entries[f] == s
-        if later:
-            continue
-        value = np.int16(slot_value(classes, static, pair, scores, typical, thresholds, c, s, state))
-        old = row[s]
-        if value == old:
-            continue
-        row[s] = value
-        b = s // BLOCK
-        if value > peak[b]:
-            peak[b] = value
-        elif old == peak[b]:
-            low = b * BLOCK
-            top = np.int16(0)
-            for t in range(BLOCK):
-                top = max(top, row[low + t])
-            peak[b] = top
+        if not _named_again(entries, e):
+            s = entries[e]
+            value = slot_value(
+                classes, static, pair, scores, typical, thresholds, c, s, state
+            )
+            _put(row, peak, s, np.int16(value))
 
 
 @njit(**_FLAGS)

@@ -36,7 +36,7 @@ def pair_score(t0, t1, w0, w1, least, most, balanced):
     """
     t0 = min(max(t0, np.float32(0.0)), np.float32(100.0))
     t1 = min(max(t1, np.float32(0.0)), np.float32(100.0))
-    free = (t0 * w0 + t1 * w1) / (w0 + w1)
+    free = (t0 * w0 + t1 * w1) * (np.float32(1.0) / (w0 + w1))
     gap = np.float32(100.0) - abs(t0 - t1) * np.float32(0.5)
     return (
         least * np.int32(free)

@@ -4,7 +4,7 @@ A profile is named (``default``, ``packing``, one for each policy of the openb s
 mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings under ``stretto``:
 
     profiles:
-    - schedulerName: default-scheduler
+    - schedulerName: stretto
       plugins: {score: {disabled: [{name: "*"}], enabled: [{name: FGD, weight: 1}]}}
       pluginConfig: [{name: FGD, args: {typicalPods: learn}}]
       stretto:

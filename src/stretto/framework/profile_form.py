@@ -14,11 +14,10 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
 from stretto.framework import arguments as read
 from stretto.framework.contract import FilterRule, Rule, ScoreRule
+from stretto.state.cluster import SCHEDULER_NAME
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
-DEFAULT_SCHEDULER: Final = "default-scheduler"
-"""Scheduler name of a profile that names none, and of a pod that names none."""
 WEIGHT_LIMIT: Final = 319
 """Largest sum of weights: score rows are int16, and 100 × 319 is what fits beside the sign."""
 DEFAULT_FILTERS: Final = (
@@ -86,7 +85,7 @@ class Form(msgspec.Struct, frozen=True):
     """One profile, by names."""
 
     #: The scheduler's name in pods.
-    scheduler_name: str = DEFAULT_SCHEDULER
+    scheduler_name: str = SCHEDULER_NAME
     #: Names of the filters, in order.
     filters: tuple[str, ...] = ()
     #: Names of the scores with their weights.
@@ -139,7 +138,7 @@ class _Reader:
     def read(self, value: Any, backoff: Mapping[str, Any], notes: tuple[str, ...]) -> Form:
         """The profile's form."""
         profile = read.mapping(value, _PROFILE, self._where)
-        name = profile.get("schedulerName", DEFAULT_SCHEDULER)
+        name = profile.get("schedulerName", SCHEDULER_NAME)
         self._read_plugins(profile.get("plugins"))
         self._check_needed()
         self._check_weights()

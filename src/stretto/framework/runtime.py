@@ -69,12 +69,14 @@ class Engine:
         self.profile = profile
         #: The cluster.
         self.cluster = cluster
+        #: What static rules look at: they read node objects, never columns.
+        self._static_view = View(Columns(cluster.ledger), cluster.nodes)
         #: Static rows by signature.
         self.eligibility = Eligibility(
             profile.static_filters,
             profile.static_scores,
             cluster.nodes,
-            lambda: View(Columns(cluster.ledger), cluster.nodes),
+            lambda: self._static_view,
         )
         #: Class constants.
         self.compiler = ClassCompiler(cluster, self.eligibility)

@@ -31,6 +31,13 @@ _PRIORITY: Final = msgspec.json.Decoder(PriorityClass)
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _GROUP_MARK: Final = b"godel.bytedance.com/pod-group-name"
+# Members of enums by local names: looked up for every event, and the class is slow to ask.
+_ADDED: Final = EventType.ADDED
+_MODIFIED: Final = EventType.MODIFIED
+_ASSUMED: Final = PodState.ASSUMED
+_BOUND: Final = PodState.BOUND
+_GATED: Final = PodState.GATED
+_PENDING: Final = PodState.PENDING
 _NO_GATES: Final = (b"", b"[]", b"null")
 
 
@@ -113,7 +120,7 @@ class Ingest:
         for event in events:
             record = event.record
             uid = record.uid
-            if event.type is EventType.ADDED and row_of(uid) is None and uid not in fresh_uids:
+            if event.type is _ADDED and row_of(uid) is None and uid not in fresh_uids:
                 fresh.append((record, event.head))
                 fresh_uids.add(uid)
                 continue
@@ -124,9 +131,9 @@ class Ingest:
             row = row_of(uid)
             if (
                 row is not None
-                and event.type is EventType.MODIFIED
+                and event.type is _MODIFIED
                 and record.node
-                and states[row] == PodState.ASSUMED
+                and states[row] == _ASSUMED
                 and slots[row] != NO_SLOT
                 and names[slots[row]] == record.node
                 and not record.deleting
@@ -191,10 +198,10 @@ class Ingest:
         special = cluster.classes.special
         by_name = cluster.nodes.by_name
         for row, new, (record, head) in zip(rows, wanted, kept, strict=True):
-            if new.state != PodState.BOUND:
+            if new.state is not _BOUND:
                 assert head is not None or record.body
                 meta = (head or decode_pod_head(record.body)).metadata
-                arrivals.append(Arrival(row, meta, new.state == PodState.GATED, new.uid))
+                arrivals.append(Arrival(row, meta, new.state is _GATED, new.uid))
                 continue
             if _GROUP_MARK in record.body:
                 meta = (head or decode_pod_head(record.body)).metadata
@@ -236,11 +243,11 @@ class Ingest:
             priority = cluster.priorities.get(
                 spec.priority_class_name, cluster.config.default_priority
             )
-        state = PodState.PENDING
+        state = _PENDING
         if bound:
-            state = PodState.BOUND
+            state = _BOUND
         elif _is_gated(head):
-            state = PodState.GATED
+            state = _GATED
         class_id = cluster.classes.intern(head, record.body)
         return NewPod(
             record.uid, record.namespace, record.name, class_id, priority, record.version, now,

@@ -52,11 +52,9 @@ class Judge:
         """The quick way: all claims at once, or none."""
         cluster = self._cluster
         pods, ledger = cluster.pods, cluster.ledger
-        class_ids = pods.class_id[plan.rows]
         slots = plan.slots
         sound = (
-            not cluster.classes.special[class_ids].any()
-            and (pods.serial[plan.rows] == plan.serials).all()
+            (pods.serial[plan.rows] == plan.serials).all()
             and (pods.state[plan.rows] == PodState.DISPATCHED).all()
             and (ledger.slots.generation[slots] == plan.generations).all()
             and ledger.slots.live[slots].all()
@@ -65,11 +63,25 @@ class Judge:
         )
         if not sound:
             return False
-        cluster.charge_plain(plan.rows, slots)
-        if (ledger.used[slots] <= ledger.alloc[slots]).all():
+        special = cluster.classes.special[pods.class_id[plan.rows]] > 0
+        plain = ~special
+        cluster.charge_plain(plan.rows[plain], slots[plain])
+        if (ledger.used[slots] <= ledger.alloc[slots]).all() and self._grant_special(
+            plan, np.flatnonzero(special).tolist()
+        ):
             return True
-        cluster.uncharge_plain(plan.rows, slots)
+        cluster.uncharge_plain(plan.rows[plain], slots[plain])
         return False
+
+    def _grant_special(self, plan: Plan, claims: list[int]) -> bool:
+        """Claims of ports and devices, one by one; all or none."""
+        for done, i in enumerate(claims):
+            if self._problem(plan, i, None) is not None:
+                for j in reversed(claims[:done]):
+                    self._cluster.refund(int(plan.rows[j]))
+                return False
+            self._cluster.charge(int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i]))
+        return True
 
     def _claim_by_claim(self, plan: Plan) -> Judgement:
         """The careful way, unit by unit in order."""

@@ -37,7 +37,7 @@ class Shard:
         self.runtime = runtime
         self._pods = pods
         self._cures_of = cures_of
-        self._inbox: deque[tuple[Dispatch, npt.NDArray[np.int64]]] = deque()
+        self._inbox: deque[tuple[Dispatch, list[int]]] = deque()
         self._waiting = 0
 
     @property
@@ -47,10 +47,13 @@ class Shard:
 
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
         """Take work; serials are kept, so that a row used again is not mistaken."""
-        serial = self._pods.serial
-        for dispatch in dispatches:
-            self._inbox.append((dispatch, serial[list(dispatch.rows)]))
-            self._waiting += len(dispatch.rows)
+        work = list(dispatches)
+        rows = [row for dispatch in work for row in dispatch.rows]
+        serials, at = self._pods.serial[rows].tolist() if rows else [], 0
+        for dispatch in work:
+            self._inbox.append((dispatch, serials[at : at + len(dispatch.rows)]))
+            at += len(dispatch.rows)
+        self._waiting += at
 
     def cycle(self, limit: int = BATCH) -> Plan | None:
         """Place the oldest units of the inbox, about ``limit`` pods; ``None`` when it is empty."""
@@ -76,20 +79,31 @@ class Shard:
 
     def _take(self, limit: int) -> tuple[list[Dispatch], list[Setback]]:
         """Units whose pods still wait, and setbacks for rows that no longer do."""
+        taken: list[Dispatch] = []
+        rows: list[int] = []
+        serials: list[int] = []
+        while self._inbox and len(rows) < limit:
+            dispatch, serial = self._inbox.popleft()
+            taken.append(dispatch)
+            rows.extend(dispatch.rows)
+            serials.extend(serial)
+        self._waiting -= len(rows)
+        index = np.array(rows, np.int64)
+        fresh = (self._pods.serial[index] == serials) & (
+            self._pods.state[index] == PodState.DISPATCHED
+        )
+        if fresh.all():
+            return taken, []
         work: list[Dispatch] = []
         setbacks: list[Setback] = []
-        states, serial, count = self._pods.state, self._pods.serial, 0
-        while self._inbox and count < limit:
-            dispatch, serials = self._inbox.popleft()
-            rows = dispatch.rows
-            self._waiting -= len(rows)
-            index = rows[0] if len(rows) == 1 else list(rows)
-            fresh = (serial[index] == serials) & (states[index] == PodState.DISPATCHED)
-            if not fresh.all():
-                setbacks.append(_given_back(dispatch.unit, rows))
-                continue
-            work.append(dispatch)
-            count += len(rows)
+        at = 0
+        for dispatch in taken:
+            stop = at + len(dispatch.rows)
+            if fresh[at:stop].all():
+                work.append(dispatch)
+            else:
+                setbacks.append(_given_back(dispatch.unit, dispatch.rows))
+            at = stop
         return work, setbacks
 
     def _plan(
