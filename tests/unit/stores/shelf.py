@@ -1,8 +1,11 @@
 """Stores and their contents, in few words."""
 
+import contextlib
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.kinds import CONFIG_MAP, NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.stores.memory import MemoryStore
@@ -36,6 +39,27 @@ def add_nodes(store: Store, *names: str) -> list[Record]:
 def to(pod: Record, node: str) -> Bind:
     """A bind of a pod to a node."""
     return Bind(pod.namespace, pod.name, pod.uid, node)
+
+
+@contextlib.contextmanager
+def opened_again(store: SqliteStore, path: Path) -> Iterator[SqliteStore]:
+    """The store after a restart."""
+    store.close()
+    again = sqlite(path)
+    try:
+        yield again
+    finally:
+        again.close()
+
+
+def everything(store: SqliteStore) -> list[Record]:
+    """All records of the kinds that the tests use."""
+    return [record for kind in (POD, NODE, CONFIG_MAP) for record in store.list(kind).records]
+
+
+def connection_of(store: SqliteStore) -> sqlite3.Connection:
+    """What the store writes through."""
+    return store._journal._connection
 
 
 def done(reply: Reply) -> Record:
