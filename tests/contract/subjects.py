@@ -44,6 +44,8 @@ class Subject:
     counts_disruptions: bool = True
     #: Pods on a node go at once (an API server waits for the node's agent).
     removes_bound_pods: bool = True
+    #: A watch from a version that was never given is told so (an API server waits for it).
+    knows_its_newest: bool = True
     #: Changes after which a watch that did not read is too old; 0 where the store will not say.
     history: int = HISTORY
     #: Seconds that an event may take to arrive.

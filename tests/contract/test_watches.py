@@ -116,6 +116,7 @@ def test_a_watch_from_before_the_history_is_too_old(desk: Desk) -> None:
 
 
 def test_a_watch_from_a_version_that_was_never_given_is_too_old(desk: Desk) -> None:
+    desk.needs("knows_its_newest")
     desk.pod("web")
     watch = desk.store.watch(POD, desk.store.list(POD).version + 1_000_000)
     with pytest.raises(TooOldError):

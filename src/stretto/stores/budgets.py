@@ -117,23 +117,31 @@ class _Tally:
         self.record = record
         #: The compiled budget.
         self.budget = decode_budget(record.body)
-        #: Covered pods by uid.
-        self.pods: dict[str, _Pod] = {}
+        #: How many of the covered pods are healthy.
+        self.healthy = 0
+        #: How many covered pods each owner has.
+        self.owners: Counter[OwnerFacts | None] = Counter()
         #: Evicted pods that no known owner counts and whose place no new pod has taken: they
         #: stay expected, or a budget of "one may be down" would let all go, one by one.
         self.owed = 0
         #: How far the pods' history has been read; before its start where all must be counted.
         self.position = -1
+        self._pods: dict[str, _Pod] = {}
 
     def catch_up(self, pods: Table) -> None:
         """Bring the counts up to the pods as they are now."""
         history = pods.history
         start = self.position - history.dropped
         if start < 0:
-            self.pods.clear()
-            self.owed = 0
+            self._pods.clear()
+            self.owners.clear()
+            self.healthy = self.owed = 0
+            known: dict[int, PodFacts | None] = {}
             for record in pods.spaces.get(self.record.namespace, {}).values():
-                self._count(record)
+                key = id(record.body)  # running pods of one template may share their body
+                if key not in known:
+                    known[key] = _facts(record)
+                self._count(record, known[key])
         else:
             for event in history.events[start:]:
                 if event.record.namespace == self.record.namespace:
@@ -144,23 +152,37 @@ class _Tally:
         """Whether the budget selects a pod."""
         return self.budget.selector.matches(facts.metadata.labels or {})
 
+    def put(self, uid: str, pod: _Pod | None) -> _Pod | None:
+        """Count a pod as it is now, or no more where it is ``None``; the pod as it was counted."""
+        old = self._pods.pop(uid, None)
+        if old is not None:
+            self.healthy -= old.healthy
+            self.owners[old.owner] -= 1
+            if not self.owners[old.owner]:
+                del self.owners[old.owner]
+        if pod is not None:
+            self._pods[uid] = pod
+            self.healthy += pod.healthy
+            self.owners[pod.owner] += 1
+        return old
+
     def _see(self, event: Event) -> None:
+        record = event.record
         if event.type is EventType.DELETED:
-            self.pods.pop(event.record.uid, None)
+            self.put(record.uid, None)
             return
-        self._count(event.record)
-        if event.type is EventType.ADDED and event.record.uid in self.pods:
+        self._count(record, _facts(record))
+        if event.type is EventType.ADDED and record.uid in self._pods:
             self.owed = max(0, self.owed - 1)
 
-    def _count(self, record: Record) -> None:
+    def _count(self, record: Record, facts: PodFacts | None) -> None:
         """Count a pod as it is now; one that is covered no more, or over, is left out."""
-        facts = _facts(record)
         if facts is None or facts.phase in _OVER or not self.covers(facts):
-            self.pods.pop(record.uid, None)
+            self.put(record.uid, None)
             return
         owners = facts.metadata.owner_references or ()
         owner = next((each for each in owners if each.controller), None)
-        self.pods[record.uid] = _Pod(_is_healthy(record, facts), owner)
+        self.put(record.uid, _Pod(_is_healthy(record, facts), owner))
 
 
 class Budgets:
@@ -192,7 +214,7 @@ class Budgets:
     def spend(self, pod: Record) -> None:
         """The pod is being evicted: later evictions count it as down."""
         for tally in self._tallies.values():
-            counted = tally.pods.pop(pod.uid, None)
+            counted = tally.put(pod.uid, None)
             if counted is not None and self._wanted(pod.namespace, counted.owner) is None:
                 tally.owed += 1
 
@@ -219,8 +241,7 @@ class Budgets:
 
     def _overdrawn(self, tally: _Tally, pod: Record, facts: PodFacts) -> Reply | None:
         """The 429 of a budget that is used up."""
-        healthy = sum(each.healthy for each in tally.pods.values())
-        expected = self._expected(tally)
+        healthy, expected = tally.healthy, self._expected(tally)
         desired = tally.budget.desired(expected)
         if facts.ready is False:
             always = tally.budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
@@ -238,9 +259,8 @@ class Budgets:
 
     def _expected(self, tally: _Tally) -> int:
         """Pods that the owners want; of those without a known owner, the live and the owed ones."""
-        pods = Counter(pod.owner for pod in tally.pods.values())
         expected = tally.owed
-        for owner, count in pods.items():
+        for owner, count in tally.owners.items():
             wanted = self._wanted(tally.record.namespace, owner)
             expected += count if wanted is None else wanted
         return expected
