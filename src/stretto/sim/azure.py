@@ -26,6 +26,7 @@ from stretto.inputs.azure_vm import AzureVm, Lifetime, vm_pods
 from stretto.inputs.fleet import FleetNode, FleetPod
 from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Unfit, Work
 from stretto.sim.policies import policy_profile
+from stretto.sim.result import Simulated
 from stretto.sim.usage import usage
 from stretto.sim.world import WorldConfig, build_world
 
@@ -72,7 +73,7 @@ def simulate_azure(
     hosts: Sequence[FleetNode],
     study: AzureStudy,
     told: Arrivals | None = None,
-) -> AzureReport:
+) -> Simulated[AzureReport]:
     """Run VMs through hosts."""
     config = WorldConfig(
         profile=policy_profile(study.policy, TieRule.NAME),
@@ -92,7 +93,9 @@ def _work(pods: Sequence[FleetPod]) -> list[Work]:
     ]
 
 
-def _report(work: Sequence[Work], record: Record, hosts: Sequence[FleetNode]) -> AzureReport:
+def _report(
+    work: Sequence[Work], record: Record, hosts: Sequence[FleetNode]
+) -> Simulated[AzureReport]:
     """A record in figures."""
     cpu = usage(record, np.array([each.pod.cpu_milli for each in work], np.int64))
     memory = usage(record, np.array([each.pod.memory_mib for each in work], np.int64))
@@ -101,8 +104,8 @@ def _report(work: Sequence[Work], record: Record, hosts: Sequence[FleetNode]) ->
     waited = (record.started - arrivals)[started]
     all_cpu = sum(host.cpu_milli for host in hosts)
     all_memory = sum(host.memory_mib for host in hosts)
-    span = record.last_tick - int(arrivals.min(initial=record.last_tick))
-    return AzureReport(
+    span = int(record.ticks[-1] - record.ticks[0]) if len(record.ticks) else 0
+    report = AzureReport(
         placed=int(started.sum()),
         rejected=int(record.rejected.sum()),
         mean_wait_s=float(waited.mean()) if len(waited) else None,
@@ -111,3 +114,5 @@ def _report(work: Sequence[Work], record: Record, hosts: Sequence[FleetNode]) ->
         mean_cpu_pct=100.0 * cpu.amount_ticks / (all_cpu * span) if span else 0.0,
         partial=record.partial,
     )
+    lines = (cpu.line("CPU", all_cpu, 1.0), memory.line("memory", all_memory, 1.0, colour=1))
+    return Simulated(report, lines)

@@ -77,10 +77,8 @@ class Record(msgspec.Struct, frozen=True):
     end_round: Ints
     #: bool[work]: whether it was turned away, or can never start any more.
     rejected: npt.NDArray[np.bool_]
-    #: Tick of the last round.
-    last_tick: int
-    #: Rounds run.
-    rounds: int
+    #: int64[round]: tick of each round that was run.
+    ticks: Ints
     #: Whether it was interrupted: what comes later is not known.
     partial: bool = False
 
@@ -115,6 +113,7 @@ class Engine:
         self._owner: dict[str, int] = {}
         self._granted: list[int] = []
         self._given_up: set[int] = set()
+        self._ticks: list[int] = []
         self._arrived = self._placed = self._round = self._tick = 0
         self._started, self._ended, self._start_round, self._end_round = np.full(
             (4, len(work)), NEVER, np.int64
@@ -139,8 +138,7 @@ class Engine:
             start_round=self._start_round,
             end_round=self._end_round,
             rejected=self._rejected,
-            last_tick=self._tick,
-            rounds=self._round,
+            ticks=np.array(self._ticks, np.int64),
             partial=partial,
         )
 
@@ -156,6 +154,7 @@ class Engine:
     def _step(self, tick: int) -> None:
         """One round: what happens at this instant, and what the plane makes of it."""
         self._tick = tick
+        self._ticks.append(tick)
         self._world.clock.set(max(tick * self._tick_s, self._world.clock.monotonic()))
         leaving, coming = self._take(tick)
         self._leave(leaving)

@@ -10,6 +10,7 @@ waits.
 from collections import Counter
 from collections.abc import Sequence
 from math import floor
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -20,10 +21,13 @@ from stretto.inputs.fleet import Fleet, FleetPod
 from stretto.inputs.openb_protocol import typical_pods
 from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Unfit, Work
 from stretto.sim.policies import policy_profile
+from stretto.sim.result import Simulated
 from stretto.sim.usage import usage
 from stretto.sim.world import WorldConfig, build_world
 
-NO_CLASS = "none"
+DEFAULT_POLICY: Final = "best-fit"
+"""The plainest of the study's policies that packs."""
+NO_CLASS: Final = "none"
 """Quality of service of pods that name none."""
 
 
@@ -31,7 +35,7 @@ class ReplayStudy(msgspec.Struct, frozen=True):
     """How the trace is replayed."""
 
     #: Where pods go.
-    policy: str = "best-fit"
+    policy: str = DEFAULT_POLICY
     #: What happens to pods that do not fit.
     unfit: Unfit = Unfit.WAIT
     #: Seed of every draw.
@@ -55,7 +59,9 @@ class ReplayReport(msgspec.Struct, frozen=True, omit_defaults=True):
     partial: bool = False
 
 
-def replay_openb(fleet: Fleet, study: ReplayStudy, told: Arrivals | None = None) -> ReplayReport:
+def replay_openb(
+    fleet: Fleet, study: ReplayStudy, told: Arrivals | None = None
+) -> Simulated[ReplayReport]:
     """Replay the pods of a fleet on its nodes.
 
     Raises:
@@ -69,7 +75,7 @@ def replay_openb(fleet: Fleet, study: ReplayStudy, told: Arrivals | None = None)
     )
     work = work_of(fleet.pods)
     record = Engine(build_world(config, fleet.nodes), work, told=told).run()
-    return _report(work, record)
+    return _report(work, record, fleet.gpu_milli)
 
 
 def work_of(pods: Sequence[FleetPod]) -> list[Work]:
@@ -85,7 +91,7 @@ def work_of(pods: Sequence[FleetPod]) -> list[Work]:
     return work
 
 
-def _report(work: Sequence[Work], record: Record) -> ReplayReport:
+def _report(work: Sequence[Work], record: Record, gpu_milli: int) -> Simulated[ReplayReport]:
     """A record in figures."""
     gpu = usage(record, np.array([each.pod.gpu_milli_total for each in work], np.int64))
     classes = Counter(
@@ -93,7 +99,7 @@ def _report(work: Sequence[Work], record: Record) -> ReplayReport:
         for each, away in zip(work, record.rejected.tolist(), strict=True)
         if away
     )
-    return ReplayReport(
+    report = ReplayReport(
         placed=int((record.started != NEVER).sum()),
         rejected=int(record.rejected.sum()),
         rejected_by_qos=dict(sorted(classes.items())),
@@ -101,3 +107,4 @@ def _report(work: Sequence[Work], record: Record) -> ReplayReport:
         gpu_milli_seconds=gpu.amount_ticks,
         partial=record.partial,
     )
+    return Simulated(report, (gpu.line("GPU", gpu_milli, 1.0),))

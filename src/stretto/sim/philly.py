@@ -23,6 +23,7 @@ from stretto.framework.profile import load_profile
 from stretto.inputs.fleet import FleetNode
 from stretto.inputs.philly import PhillyJob, job_pods
 from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Work
+from stretto.sim.result import Simulated
 from stretto.sim.usage import usage
 from stretto.sim.world import WorldConfig, build_world
 
@@ -69,7 +70,7 @@ class PhillyReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def simulate_philly(
     jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo", told: Arrivals | None = None
-) -> PhillyReport:
+) -> Simulated[PhillyReport]:
     """Run jobs through a pool of GPUs.
 
     Raises:
@@ -110,7 +111,9 @@ def _work(job: PhillyJob) -> list[Work]:
     return [Work(pod, ticks(job.submit_s), ticks(job.duration_s)) for pod in pods]
 
 
-def _report(jobs: Sequence[PhillyJob], record: Record, gpus: int, skipped: int) -> PhillyReport:
+def _report(
+    jobs: Sequence[PhillyJob], record: Record, gpus: int, skipped: int
+) -> Simulated[PhillyReport]:
     """A record in figures. Sums are of whole ticks, so no rounding builds up."""
     asked = np.array([job.gpus for job in jobs], np.int64)
     submitted = np.array([ticks(job.submit_s) for job in jobs], np.int64)
@@ -118,11 +121,11 @@ def _report(jobs: Sequence[PhillyJob], record: Record, gpus: int, skipped: int) 
     started, ended = record.started[lead], record.ended[lead]
     waited = np.sort((started - submitted)[started != NEVER])
     jct = (ended - submitted)[ended != NEVER]
-    first = int(submitted.min(initial=record.last_tick))
+    first = int(record.ticks[0]) if len(record.ticks) else 0
     span = int(ended.max(initial=first)) - first
-    busy = usage(record, np.ones(len(record.started), np.int64)).amount_ticks
+    busy = usage(record, np.ones(len(record.started), np.int64))
     n = len(waited)
-    return PhillyReport(
+    report = PhillyReport(
         started=n,
         skipped_too_big=skipped,
         mean_wait_s=_seconds(waited.sum(), n),
@@ -130,9 +133,10 @@ def _report(jobs: Sequence[PhillyJob], record: Record, gpus: int, skipped: int) 
         max_wait_s=_seconds(waited[-1], 1) if n else None,
         mean_jct_s=_seconds(jct.sum(), len(jct)),
         makespan_s=span / TICKS_PER_S,
-        gpu_util=busy / (gpus * span) if span > 0 else 0.0,
+        gpu_util=busy.amount_ticks / (gpus * span) if span > 0 else 0.0,
         partial=record.partial,
     )
+    return Simulated(report, (busy.line("GPUs", gpus, 1 / TICKS_PER_S),))
 
 
 def _seconds(total: np.int64, count: int) -> float | None:

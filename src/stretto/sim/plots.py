@@ -32,6 +32,8 @@ class Line(msgspec.Struct, frozen=True):
     colour: int = 0
     #: Drawn as marks without a line: figures of others beside ours.
     marks: bool = False
+    #: Drawn as steps: what is level between two points, and not a slope.
+    steps: bool = False
     #: Half the height of a band around it; empty for none.
     band: Sequence[float] = ()
 
@@ -65,9 +67,12 @@ def curves_png(lines: Sequence[Line], words: Words) -> bytes:
     figure, axes = _figure()
     for line in lines:
         colour = COLOURS[line.colour % len(COLOURS)]
-        style = {"marker": "o", "linestyle": "none", "markersize": 4.0, "mfc": "none"}
-        more = style if line.marks else {"linewidth": 1.6}
-        axes.plot(line.x, line.y, color=colour, label=line.label or None, **more)
+        label = line.label or None
+        if line.marks:
+            axes.plot(line.x, line.y, "o", color=colour, label=label, markersize=4, mfc="none")
+        else:
+            drawn = "steps-post" if line.steps else "default"
+            axes.plot(line.x, line.y, color=colour, label=label, linewidth=1.6, drawstyle=drawn)
         if line.band:
             low = [y - b for y, b in zip(line.y, line.band, strict=True)]
             high = [y + b for y, b in zip(line.y, line.band, strict=True)]

@@ -74,7 +74,7 @@ def _arguments(typical: TypicalPods) -> list[dict[str, Any]]:
     return [
         {
             "cpu": kind.cpu,
-            "count": kind.count,
+            "count": kind.gpus,
             "milli": kind.milli,
             "models": list(kind.models),
             "frequency": frequency,

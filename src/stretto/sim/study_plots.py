@@ -9,15 +9,21 @@ from stretto.sim.published import METRICS, Curves
 
 ARRIVED: Final = "GPU milli arrived, % of the cluster"
 """What lies along the axis of both plots."""
+FULL_PCT: Final = 100
+"""Up to here a fleet could take everything."""
+SHOWN_FROM_PCT: Final = 70
+"""Before this all policies place everything, and allocation is what has arrived."""
 
 
 def study_plots(summary: Sequence[Summary], curves: Curves | None = None) -> dict[str, bytes]:
     """PNG files by name."""
     allocation, fragmentation = METRICS[0], METRICS[1]
     beside = "; circles: published" if curves else ""
+    overfilled = any(each.arrive_pct > FULL_PCT for each in summary)
+    late = [e for e in summary if not overfilled or e.arrive_pct >= SHOWN_FROM_PCT]
     return {
         "allocation.png": curves_png(
-            _lines(summary, allocation, curves),
+            _lines(late, allocation, curves),
             Words(f"GPU allocation{beside}", ARRIVED, "GPU milli allocated, % of the cluster"),
         ),
         "fragmentation.png": curves_png(
@@ -35,7 +41,8 @@ def _lines(summary: Sequence[Summary], metric: str, curves: Curves | None) -> li
         x = [float(each.arrive_pct) for each in mine]
         y, band = _values(mine, metric)
         lines.append(Line(policy, x, y, colour, band=band))
-        theirs = (curves or {}).get(policy, {}).get(metric, {})
+        known = (curves or {}).get(policy, {}).get(metric, {})
+        theirs = {percent: mean for percent, mean in known.items() if percent >= x[0]}
         if theirs:
             lines.append(_published(theirs, colour))
     return lines

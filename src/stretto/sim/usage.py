@@ -4,12 +4,17 @@ A level changes at the rounds in which work starts and leaves; what leaves in a 
 anything starts. So the peak over rounds is exact, also where work lives for no time at all.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.sim.engine import NEVER, Record
+from stretto.sim.plots import Line
+
+DRAWN: Final = 2000
+"""Points of a curve that are drawn: more than a plot has pixels."""
+HOUR_S: Final = 3600.0
 
 Ints = npt.NDArray[np.int64]
 
@@ -17,21 +22,36 @@ Ints = npt.NDArray[np.int64]
 class Usage(NamedTuple):
     """How much of one amount was in use."""
 
-    #: Most at any one time.
-    peak: int
-    #: Amount × ticks, up to the last tick of the record.
-    amount_ticks: int
+    #: int64[round]: tick of each round.
+    ticks: Ints
+    #: int64[round]: amount in use after each round.
+    levels: Ints
+
+    @property
+    def peak(self) -> int:
+        """Most at any one time."""
+        return int(self.levels.max(initial=0))
+
+    @property
+    def amount_ticks(self) -> int:
+        """Amount × ticks, up to the last round."""
+        return int((self.levels[:-1] * np.diff(self.ticks)).sum())
+
+    def line(self, label: str, whole: int, tick_s: float, colour: int = 0) -> Line:
+        """The level in percent of a whole over hours, as a curve of steps."""
+        shown = np.unique(np.linspace(0, max(len(self.ticks) - 1, 0), DRAWN).astype(np.int64))
+        if not len(self.ticks):
+            shown = shown[:0]
+        hours = (self.ticks[shown] - self.ticks[:1].sum()) * tick_s / HOUR_S
+        percent = 100.0 * self.levels[shown] / max(1, whole)
+        return Line(label, hours.tolist(), percent.tolist(), colour, steps=True)
 
 
 def usage(record: Record, amounts: Ints) -> Usage:
     """Use of an amount (int64[work]: what each takes while it runs)."""
-    if not record.rounds:
-        return Usage(0, 0)
     started = record.started != NEVER
     ended = record.ended != NEVER
-    change = np.zeros(record.rounds + 1, np.int64)
+    change = np.zeros(len(record.ticks), np.int64)
     np.add.at(change, record.start_round[started], amounts[started])
     np.add.at(change, record.end_round[ended], -amounts[ended])
-    until = np.where(ended, record.ended, record.last_tick)
-    ticks = (until - record.started)[started]
-    return Usage(int(np.cumsum(change).max(initial=0)), int((ticks * amounts[started]).sum()))
+    return Usage(record.ticks, np.cumsum(change))

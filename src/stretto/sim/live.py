@@ -1,0 +1,192 @@
+"""A scenario through the real plane, in the time of whatever clock it is given.
+
+With the machine's clock this is ``stretto run``. Arrivals are written when their second has come,
+pods leave when theirs is over, and the plane steps in between; with speed 0 the scenario's time
+jumps to whatever comes next as soon as nothing moves. The run is over when nothing more can happen.
+"""
+
+from collections.abc import Callable
+from math import inf
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.clock import Clock
+from stretto.explain.recorder import Recorder
+from stretto.explain.scene import learnt
+from stretto.plane import Plane, Step
+from stretto.sim.feeder import Feeder
+from stretto.state.lifecycle import PodState, UnitState
+from stretto.state.units import Unit
+
+TELL_EVERY: Final = 0.1
+"""Seconds between reports of progress: as often as an eye follows."""
+LONGEST_NAP: Final = 0.1
+"""Seconds slept at most, so that Ctrl-C and progress are not kept waiting."""
+PREPARED: Final = 16_384
+"""Pods written before the first decision: enough to learn what is typical from."""
+POLLED: Final = 1 << 30
+"""Events taken at once before the first decision: all there are."""
+
+
+class Sample(NamedTuple):
+    """The run at one moment."""
+
+    #: Seconds since it began (or went on).
+    seconds: float
+    #: Pods on nodes.
+    placed: int
+    #: Pods that want one.
+    pending: int
+    #: Pods written so far.
+    arrived: int
+
+
+Told = Callable[[Sample], None]
+"""Told how the run comes along, some ten times a second."""
+
+
+class LiveRun:
+    """One run; ``run`` may be ended by Ctrl-C, and what is known then is the result."""
+
+    def __init__(self, plane: Plane, feeder: Feeder, clock: Clock, speed: float = 1.0) -> None:
+        """A run of a feeder's scenario on a plane over the same store.
+
+        Args:
+            plane: the scheduler.
+            feeder: what comes and leaves.
+            clock: its time, the plane's own.
+            speed: seconds of the scenario per second of the clock; 0 is as fast as it goes.
+        """
+        #: Clock time at which it began.
+        self.start: float = clock.monotonic()
+        #: What happened to each pod.
+        self.recorder = Recorder(plane.cluster, self.start)
+        #: The run over time.
+        self.samples: list[Sample] = []
+        #: Why units were given up.
+        self.failures: dict[Unit, str] = {}
+        #: Pods bound in this run, and never counted twice.
+        self.bound: int = 0
+        #: Clock time of the last bind.
+        self.last_bind: float = self.start
+        self._plane = plane
+        self._feeder = feeder
+        self._clock = clock
+        self._speed = speed
+        self._jumped = feeder.resumed_at
+        self._waits: list[npt.NDArray[np.float64]] = []
+        self._told_at = -inf
+        plane.observers.append(self.recorder.observe)
+        plane.observers.append(self._observe)
+
+    @property
+    def elapsed(self) -> float:
+        """Second of the scenario's time."""
+        if self._speed == 0:
+            return self._jumped
+        return self._feeder.resumed_at + (self._clock.monotonic() - self.start) * self._speed
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return self._clock.monotonic() - self.start
+
+    def waits_s(self) -> npt.NDArray[np.float64]:
+        """float64[bound]: seconds from the first sight of each pod to its bind."""
+        return np.concatenate(self._waits) if self._waits else np.zeros(0)
+
+    def run(self, told: Told | None = None) -> None:
+        """Run until nothing more can happen."""
+        self._prepare()
+        while True:
+            fed = self._feeder.feed(self.elapsed)
+            moved = self._plane.step() or fed > 0
+            self._tell(told)
+            if moved:
+                continue
+            if self._is_over():
+                break
+            self._wait()
+        self._tell(told, now=True)
+
+    def pause(self) -> None:
+        """Note in the store how far the run has come."""
+        self._feeder.pause(self.elapsed)
+
+    def sample(self) -> Sample:
+        """The run at this moment."""
+        pods = self._plane.cluster.pods
+        counts = np.bincount(pods.state[: pods.length], minlength=len(PodState))
+        placed = int(counts[PodState.BOUND] + counts[PodState.ASSUMED])
+        gone = int(counts[PodState.GONE])
+        pending = int(counts.sum()) - placed - gone
+        return Sample(self.seconds, placed, pending, self._feeder.pods)
+
+    # ------------------------------------------------------------ inside
+
+    def _prepare(self) -> None:
+        """Let the plane see what is there before its first decision, and learn from it."""
+        plane = self._plane
+        while self._feeder.pods < PREPARED and self._feeder.feed(self.elapsed):
+            continue
+        now = self._clock.monotonic()
+        while plane.pump.poll(now, POLLED):
+            pass
+        if plane.config.profile.learns:
+            plane.engine.typical = learnt(plane.cluster)
+        self._adopt()
+
+    def _adopt(self) -> None:
+        """Pods that are on nodes from before an interruption run their whole time again."""
+        if not self._feeder.has_durations:
+            return
+        pods = self._plane.cluster.pods
+        for row in np.flatnonzero(pods.state[: pods.length] == PodState.BOUND).tolist():
+            self._feeder.started(pods.key(row), self.elapsed)
+
+    def _observe(self, step: Step) -> None:
+        """Count what was bound, and start the time of pods that end by themselves."""
+        pods, now = self._plane.cluster.pods, self._clock.monotonic()
+        for verdict in step.verdicts:
+            rows = verdict.granted
+            if not len(rows):
+                continue
+            self.bound += len(rows)
+            self.last_bind = now
+            self._waits.append(now - pods.since[rows])
+            if self._feeder.has_durations:
+                for row in rows.tolist():
+                    self._feeder.started(pods.key(row), self.elapsed)
+        for failure in step.failed:
+            self.failures[failure.unit] = failure.message
+
+    def _is_over(self) -> bool:
+        """Whether nothing more can happen: nothing comes, leaves or waits out a delay."""
+        if self._feeder.next_due() < inf or self._plane.binder.in_doubt:
+            return False
+        return self._plane.dispatcher.views.counts()[UnitState.BACKOFF] == 0
+
+    def _wait(self) -> None:
+        """Let time pass until something is due."""
+        due = self._feeder.next_due()
+        plane_due = self._plane.next_due() - self._clock.monotonic()
+        if self._speed == 0:
+            if due < inf:
+                self._jumped = max(self._jumped, due)
+            else:
+                self._clock.sleep(min(max(plane_due, 1e-4), LONGEST_NAP))
+            return
+        own = (due - self.elapsed) / self._speed
+        self._clock.sleep(min(max(min(own, plane_due), 1e-4), LONGEST_NAP))
+
+    def _tell(self, told: Told | None, *, now: bool = False) -> None:
+        time = self._clock.monotonic()
+        if not now and time - self._told_at < TELL_EVERY:
+            return
+        self._told_at = time
+        sample = self.sample()
+        self.samples.append(sample)
+        if told is not None:
+            told(sample)

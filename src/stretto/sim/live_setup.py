@@ -1,0 +1,116 @@
+"""From a scenario to a store and a plane: what ``stretto run`` is built from."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from stretto.api.codec import decode_as
+from stretto.api.kinds import QUEUE
+from stretto.api.scheduling import Queue
+from stretto.base.clock import Clock
+from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.rng import Rng
+from stretto.control.dispatcher.config import QueueConfig
+from stretto.framework.profile import PROFILES, Profile, load_profile
+from stretto.inputs.feed import Feed
+from stretto.inputs.scenario_schema import Scenario
+from stretto.plane import Plane, PlaneConfig, dispatcher_config
+from stretto.stores.memory import MemoryStore
+from stretto.stores.sqlite import SqliteStore
+from stretto.stores.store import Store
+
+STORES: Final = ("memory", "sqlite:PATH")
+"""How a store is spelled on the command line."""
+
+ProfileSource = str | dict[str, Any]
+"""What a profile is made from: a name, or a mapping."""
+
+
+class Site(NamedTuple):
+    """A store and the plane over it."""
+
+    #: Where the objects live.
+    store: Store
+    #: The scheduler.
+    plane: Plane
+
+
+def open_store(spelled: str, clock: Clock, rng: Rng) -> Store:
+    """The store that a command line names.
+
+    Raises:
+        UnknownNameError: there is no such kind of store.
+        InputError: its file cannot be used.
+    """
+    kind, _, path = spelled.partition(":")
+    if spelled == "memory":
+        return MemoryStore(clock, rng)
+    if kind != "sqlite":
+        raise UnknownNameError("store", spelled, STORES)
+    if not path:
+        raise InputError("--store", spelled, "sqlite: and the path of a file", "sqlite:run.db")
+    return SqliteStore(Path(path), clock, rng)
+
+
+def profile_source(scenario: Scenario, policy: str = "", profile: str = "") -> ProfileSource:
+    """What the profile of a run is made from.
+
+    Args:
+        scenario: what the file says.
+        policy: a policy that replaces the scenario's; empty keeps it.
+        profile: a profile (name or file) that replaces the scenario's; empty keeps it.
+
+    Raises:
+        UnknownNameError: there is no such policy.
+    """
+    policy = policy or ("" if profile else scenario.policy or "")
+    given: str | Mapping[str, Any] = profile or scenario.profile or "default"
+    if not policy:
+        return given if isinstance(given, str) else dict(given)
+    if policy not in PROFILES:
+        raise UnknownNameError("policy", policy, PROFILES)
+    return policy if given == "default" else _scored_by(policy, given)
+
+
+def _scored_by(policy: str, given: str | Mapping[str, Any]) -> dict[str, Any]:
+    """A profile whose scores, tie rule and device pick are those of a policy."""
+    if isinstance(given, str):
+        if given not in PROFILES:
+            expected = "a profile by name, or in the scenario, beside a policy"
+            raise InputError("--profile", given, expected, "leave one of the two out")
+        given = PROFILES.get(given)
+    asked = PROFILES.get(policy).get("profiles", [{}])[0]
+    profiles = [dict(each) for each in given.get("profiles", [{}])]
+    for each in profiles:
+        each["plugins"] = {**(each.get("plugins") or {}), **(asked.get("plugins") or {})}
+        each["stretto"] = {**(each.get("stretto") or {}), **(asked.get("stretto") or {})}
+    return {**given, "profiles": profiles}
+
+
+def build_site(
+    scenario: Scenario, feed: Feed, source: ProfileSource, store: Store, clock: Clock
+) -> Site:
+    """A plane over a store, as a scenario wants it."""
+    profile: Profile = load_profile(source)
+    queues = [_queue(body) for kind, body in feed.objects if kind is QUEUE]
+    config = PlaneConfig(
+        profile=profile,
+        shards=scenario.shards,
+        dispatcher=dispatcher_config(profile, queues),
+        seed=Rng(scenario.seed).child("plane").seed,
+    )
+    return Site(store, Plane(config, store, clock))
+
+
+def _queue(body: bytes) -> QueueConfig:
+    """A queue's object as the dispatcher's settings."""
+    queue = decode_as(Queue, body)
+    return QueueConfig(queue.metadata.name, str(queue.spec.policy), float(queue.spec.weight))
+
+
+def overridden(scenario: Scenario, **changes: Any) -> Scenario:
+    """A scenario with some keys replaced; those that are ``None`` are kept."""
+    kept = {name: value for name, value in changes.items() if value is not None}
+    return msgspec.structs.replace(scenario, **kept)

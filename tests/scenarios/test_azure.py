@@ -1,0 +1,63 @@
+"""Azure VMs through the real plane, against a plain program."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from stretto.inputs.azure_vm import AzureVm, Lifetime, load_vms, vm_pods
+from stretto.inputs.shapes import nodes_like
+from stretto.sim.azure import AzureStudy, simulate_azure
+from stretto.sim.engine import Unfit
+from tests.references import hosts
+
+HOSTS = nodes_like("64cpu-256gib:6,16cpu-64gib:4")
+
+
+def agree(vms: tuple[AzureVm, ...], study: AzureStudy) -> dict[str, Any]:
+    ours = msgspec.to_builtins(simulate_azure(vms, HOSTS, study).report)
+    pods = vm_pods(vms, study.lifetime, gangs=study.gangs)
+    theirs = hosts.run_vms(HOSTS, pods, waiting=study.unfit is Unfit.WAIT)
+    expected = {key: pytest.approx(value) for key, value in theirs.items()}
+    assert expected == {key: ours[key] for key in theirs}
+    return theirs
+
+
+@pytest.mark.parametrize("gangs", [False, True])
+@pytest.mark.parametrize("unfit", list(Unfit))
+def test_the_first_hours_of_the_real_trace_agree(
+    shared_data: Path, unfit: Unfit, gangs: bool
+) -> None:
+    vms = load_vms(shared_data / "azure_vm_2017" / "azure_vm_2017_24h.csv.gz")[:2000]
+    study = AzureStudy(Lifetime.MAX, gangs=gangs, policy="best-fit", unfit=unfit)
+    crowded = agree(vms, study)
+    assert crowded["rejected" if unfit is Unfit.REJECT else "mean_wait_s"] > 0
+
+
+def a_vm(number: int, arrival: float, vcpu: int, life: float, batch: str = "b") -> AzureVm:
+    return AzureVm(str(number), arrival, batch, vcpu, 1024, life, life, censored=False)
+
+
+def test_a_vm_of_no_lifetime_counts_for_the_peak_alone() -> None:
+    report = simulate_azure((a_vm(1, 0, 64, 0), a_vm(2, 0, 32, 10)), HOSTS[:2], AzureStudy()).report
+    assert (report.placed, report.peak_cpu_pct, report.mean_cpu_pct) == (2, 75.0, 25.0)
+
+
+def test_a_vm_that_fits_no_host_is_rejected_and_the_others_are_not() -> None:
+    report = simulate_azure((a_vm(1, 0, 99, 5), a_vm(2, 1, 1, 5)), HOSTS, AzureStudy()).report
+    assert (report.placed, report.rejected) == (1, 1)
+
+
+def test_a_batch_starts_as_one_or_not_at_all() -> None:
+    vms = tuple(a_vm(i, 0, 40, 5) for i in range(3))
+    study = AzureStudy(unfit=Unfit.REJECT, gangs=True)
+    assert simulate_azure(vms, HOSTS[:2], study).report.rejected == 3
+    assert simulate_azure(vms, HOSTS[:3], study).report.placed == 3
+
+
+def test_a_batch_of_unlike_vms_waits_until_it_fits_as_one() -> None:
+    big = [a_vm(1, 0, 64, 100, "x"), a_vm(2, 0, 60, 50, "y")]
+    mixed = [a_vm(3, 1, 30, 5, "z"), *(a_vm(i, 1, 1, 5, "z") for i in range(4, 24))]
+    report = simulate_azure((*big, *mixed), HOSTS[:2], AzureStudy(gangs=True)).report
+    assert (report.placed, report.mean_wait_s) == (23, pytest.approx(21 * 49 / 23))

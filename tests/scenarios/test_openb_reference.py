@@ -1,0 +1,70 @@
+"""The plane against an independent program, decision by decision, on a sample of the real fleet."""
+
+from functools import cache
+
+import msgspec
+import numpy as np
+import pytest
+
+from stretto.base.rng import Rng
+from stretto.inputs.fleet import Fleet, FleetPod
+from stretto.inputs.openb_figures import bundled_openb
+from stretto.inputs.openb_protocol import Order
+from stretto.sim.fragmentation import Decisions
+from stretto.sim.openb import Asked, Study
+from stretto.sim.policies import STUDY
+from tests.references import openb as reference
+
+NODES, PODS = 40, 300
+
+
+@cache
+def sample() -> Fleet:
+    """Every thirtieth node and some pods, one in four GPU pods with a choice of models."""
+    whole = bundled_openb()
+    drawn = Rng(7).child("sample").numpy().permutation(len(whole.pods))[:PODS]
+    pods = [whole.pods[row] for row in drawn.tolist()]
+    picky = [choosy(pod) if i % 4 == 0 and pod.gpus else pod for i, pod in enumerate(pods)]
+    return msgspec.structs.replace(whole, nodes=whole.nodes[:: 1213 // NODES], pods=tuple(picky))
+
+
+def choosy(pod: FleetPod) -> FleetPod:
+    models = ("T4", "G2") if pod.gpus < 4 else ("G2", "G3")
+    return msgspec.structs.replace(pod, gpu_models=models)
+
+
+def plain(made: Decisions) -> list[reference.Decision]:
+    return [
+        (node, tuple(i for i in range(16) if mask >> i & 1))
+        for node, mask in zip(made.node.tolist(), made.devices.tolist(), strict=True)
+    ]
+
+
+def draws_of(asked: Asked, count: int) -> list[int]:
+    """The random numbers that the plane's only shard draws for its first batch."""
+    plane = Rng(asked.seed).child("plane")
+    drawn = plane.child("shard", 0).numpy().integers(0, 1 << 63, count, dtype=np.uint64)
+    return [int(each) for each in drawn]
+
+
+@pytest.mark.parametrize("policy", STUDY)
+def test_every_decision_of_a_policy_is_that_of_the_plain_program(policy: str) -> None:
+    asked = Asked(policy, seed=42, arrive_pct=None)
+    made, given = Study(sample()).decide(asked)
+    rows, order = given.arrivals.tolist(), given.node_order.tolist()
+    draws = draws_of(asked, len(rows))
+    assert plain(made) == reference.decide(sample(), order, rows, policy, draws)
+
+
+@pytest.mark.parametrize("tier", ["numba", "numpy"])
+def test_both_tiers_decide_alike_in_the_order_of_the_file(tier: str) -> None:
+    asked = Asked("fgd", seed=0, arrive_pct=None, order=Order.FILE, tier=tier)
+    made, given = Study(sample()).decide(asked)
+    rows, order = given.arrivals.tolist(), given.node_order.tolist()
+    assert plain(made) == reference.decide(sample(), order, rows, "fgd", [0] * len(rows))
+
+
+def test_the_sample_fills_its_nodes() -> None:
+    run = Study(sample()).run(Asked("best-fit", seed=1, arrive_pct=None))
+    assert run.failed > 20
+    assert run.placed > 100
