@@ -125,6 +125,8 @@ class Answers:
         config = self._places.config
         unit.attempts += 1
         delay = config.delay(unit.attempts if by_store else unit.attempts - config.free_retries)
+        if unit.state is UnitState.BACKOFF:
+            return
         if delay > 0:
             unit.not_before = now + delay
             unit.outcome = Outcome.BACK_OFF

@@ -19,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.control.dispatcher.answers import Answers, Refusal
+from stretto.control.dispatcher.audit import audit
 from stretto.control.dispatcher.config import DispatcherConfig
 from stretto.control.dispatcher.intake import Intake
 from stretto.control.dispatcher.places import Failure, Places
 from stretto.control.dispatcher.queues import Queue
 from stretto.control.dispatcher.shards import Round
+from stretto.control.dispatcher.views import Views
 from stretto.control.dispatcher.waiting import Probe
 from stretto.state.changes import Changes
 from stretto.state.lifecycle import UNIT_LIFE, PodEvent, PodState, UnitEvent, UnitState, step_pods
@@ -43,6 +45,8 @@ class Dispatcher:
         self._intake = Intake(self._places)
         self._answers = Answers(self._places)
         self._pods = pods
+        #: Positions, counts and what each unit waits for.
+        self.views = Views(self._places)
 
     # ------------------------------------------------------------ what changed
 
@@ -112,12 +116,12 @@ class Dispatcher:
             return self._send_window(queue, current, now)
         pods, closed, pop = 0, self._places.sleepers.closed, queue.order.pop
         tick, alone = self._places.sleepers.tick, self._places.queues.turns.is_alone
-        takers, send = current.open, current.send
+        takers, send, lies_down = current.open, current.send, self._places.lies_down
         while takers:
             unit = pop()
             if unit is None:
                 break
-            if closed and self._lies_down(unit, now):
+            if closed and lies_down(unit, now):
                 continue
             if unit.kind is _POD:
                 unit.away = rows = tuple(unit.pending)
@@ -142,7 +146,7 @@ class Dispatcher:
             if shard >= 0 and not current.takes(shard):
                 break
             queue.order.pop()
-            if self._places.sleepers.closed and self._lies_down(unit, now):
+            if self._places.sleepers.closed and self._places.lies_down(unit, now):
                 break
             unit.shard = shard if shard >= 0 else current.choose(-1)[0]
             shard = unit.shard
@@ -165,23 +169,6 @@ class Dispatcher:
         unit.tick = tick
         current.send(Dispatch(unit, rows, at_least, blocking), number)
         return len(rows)
-
-    def _lies_down(self, unit: Unit, now: float) -> bool:
-        """Put a unit to sleep untried when its class is known to fit nowhere."""
-        if unit.is_gang or unit.kind is UnitKind.POD_GROUP:
-            return False
-        class_ids = self._pods.class_id
-        class_id = int(class_ids[unit.pending[0]])
-        known = self._places.sleepers.closed.get(class_id)
-        if known is None or unit.priority > known[1]:
-            return False
-        if any(int(class_ids[row]) != class_id for row in unit.pending[1:]):
-            return False
-        unit.blame, unit.cures = class_id, known[0]
-        unit.tick = self._places.sleepers.tick
-        unit.step(UnitEvent.PARK)
-        self._places.lie_down(unit, now)
-        return True
 
     def _hand_over(self, current: Round) -> list[list[Dispatch]]:
         """Step all pods that were sent; what has changed under our feet comes back first."""
@@ -231,6 +218,10 @@ class Dispatcher:
         """Units given up since the last call."""
         failures, self._places.failures = self._places.failures, []
         return failures
+
+    def audit(self) -> list[str]:
+        """Every law of the dispatcher that does not hold now; it should be none."""
+        return audit(self._places, self._intake.gated)
 
     # ------------------------------------------------------------ shards
 

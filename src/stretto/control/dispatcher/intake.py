@@ -285,6 +285,7 @@ class Intake:
                 else:
                     many.setdefault(unit, set()).add(row)
         for unit, bound in many.items():
+            unit.attempts = 0
             if unit.min_member == 1 and not unit.whole and unit.kind is UnitKind.OWNER:
                 self._lose(unit, bound)
                 continue
@@ -346,7 +347,8 @@ class Intake:
             if places.queues.get(unit.queue).order.rank(unit) != unit.rank:
                 places.requeue(unit)
         elif unit.state is UnitState.UNSCHEDULABLE:
-            if touch is not Touch.CHANGED or places.needs_otherwise(unit):
+            wanted = touch is not Touch.CHANGED and not places.sleeps_on(unit)
+            if wanted or places.needs_otherwise(unit):
                 places.wake(unit, now)
         elif (
             unit.state is UnitState.FAILED

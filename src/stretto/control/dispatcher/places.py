@@ -5,16 +5,26 @@ A unit is in exactly one place: forming, a queue, a shard, back-off, the waiting
 unit's state, its pods' states and the place always change together.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from stretto.control.dispatcher.config import DispatcherConfig
+from stretto.control.dispatcher.moves import (
+    BACK_IN_QUEUE,
+    BROKEN,
+    DELAYED,
+    PARKED,
+    WAYS_TO_BACK_OFF,
+    WAYS_TO_QUEUE,
+)
 from stretto.control.dispatcher.queues import Queues
 from stretto.control.dispatcher.shards import Shards
 from stretto.control.dispatcher.waiting import NO_CLASS, Delays, WaitingRoom
-from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, UnitEvent, UnitState
+from stretto.state.lifecycle import UnitEvent, UnitState
 from stretto.state.pods import Pods
 from stretto.state.units import Cure, Outcome, Unit, UnitKind, Units
 
@@ -41,54 +51,6 @@ class Failure(NamedTuple):
     reason: FailureReason
     #: Why, for humans.
     message: str
-
-
-_WAYS_TO_BACK_OFF: Final = {
-    UnitState.DISPATCHED: (UnitEvent.BACK_OFF,),
-    UnitState.QUEUED: (UnitEvent.DISPATCH, UnitEvent.BACK_OFF),
-    UnitState.PLACED: (UnitEvent.GROW, UnitEvent.DISPATCH, UnitEvent.BACK_OFF),
-    UnitState.UNSCHEDULABLE: (UnitEvent.WAKE, UnitEvent.DISPATCH, UnitEvent.BACK_OFF),
-}
-_WAYS_TO_QUEUE: Final = {
-    UnitState.FORMING: UnitEvent.COMPLETE,
-    UnitState.DISPATCHED: UnitEvent.GIVE_BACK,
-    UnitState.PLACED: UnitEvent.GROW,
-    UnitState.UNSCHEDULABLE: UnitEvent.WAKE,
-}
-_PARKING: Final = {
-    PodState.BACKOFF: (PodEvent.WAKE, PodEvent.PARK),
-    PodState.PENDING: (PodEvent.PARK,),
-    PodState.DISPATCHED: (PodEvent.PARK,),
-}
-_QUEUEING: Final = {
-    PodState.DISPATCHED: (PodEvent.GIVE_BACK,),
-    PodState.BACKOFF: (PodEvent.WAKE,),
-    PodState.UNSCHEDULABLE: (PodEvent.WAKE,),
-    PodState.NOMINATED: (PodEvent.WAKE,),
-    PodState.ABNORMAL: (PodEvent.MEND,),
-}
-#: A pod that was rejected after its claim is pending already and stays so: only its unit waits.
-_DELAYING: Final = {PodState.DISPATCHED: (PodEvent.BACK_OFF,)}
-_BREAKING: Final = {
-    state: (event,) for state, event in POD_LIFE.transitions if event is PodEvent.BREAK
-}
-
-
-def _outcomes(paths: Mapping[PodState, tuple[PodEvent, ...]]) -> dict[int, int]:
-    """Follow each path through the table of pods, once."""
-    found = {}
-    for state, events in paths.items():
-        after = state
-        for event in events:
-            after = POD_LIFE.next(after, event)
-        found[int(state)] = int(after)
-    return found
-
-
-_PARKED: Final = _outcomes(_PARKING)
-_BACK_IN_QUEUE: Final = _outcomes(_QUEUEING)
-_DELAYED: Final = _outcomes(_DELAYING)
-_BROKEN: Final = _outcomes(_BREAKING)
 
 
 class Places:
@@ -157,12 +119,12 @@ class Places:
         else:
             self.leave(unit, UnitEvent.SHRINK)
         self.forming += 1
-        self.step_rows(unit.pending, _BACK_IN_QUEUE)
+        self.step_rows(unit.pending, BACK_IN_QUEUE)
 
     def enter_queue(self, unit: Unit, event: UnitEvent) -> None:
         """Wait for its turn, at its place in the order."""
         self.leave(unit, event)
-        self.step_rows(unit.pending, _BACK_IN_QUEUE)
+        self.step_rows(unit.pending, BACK_IN_QUEUE)
         self.queues.push(unit)
 
     def requeue(self, unit: Unit) -> None:
@@ -171,17 +133,13 @@ class Places:
         self.queues.push(unit)
 
     def back_off(self, unit: Unit, until: float) -> None:
-        """Wait out a delay.
-
-        The table knows back-off only as the end of an attempt, so a unit whose assumed pod was
-        rejected takes the way over the attempt.
-        """
-        way = _WAYS_TO_BACK_OFF[unit.state]
+        """Wait out a delay."""
+        way = WAYS_TO_BACK_OFF[unit.state]
         self.leave(unit, way[0])
         for event in way[1:]:
             unit.step(event)
         unit.not_before = until
-        self.step_rows(unit.pending, _DELAYED)
+        self.step_rows(unit.pending, DELAYED)
         self.delayed += 1
         self.delays.add(unit, until)
         self.queues.block(unit)
@@ -193,8 +151,8 @@ class Places:
 
     def lie_down(self, unit: Unit, now: float) -> None:
         """Put a unit that has just become unschedulable into the waiting room."""
-        self.step_rows(unit.pending, _PARKED)
-        self.sleepers.add(unit, max(unit.still_needed, 1), now)
+        self.step_rows(unit.pending, PARKED)
+        self.sleepers.add(unit, self._need(unit), now)
         self.queues.block(unit)
 
     def finish(self, unit: Unit) -> None:
@@ -214,7 +172,7 @@ class Places:
         elif unit.state is not UnitState.FAILED:
             self.leave(unit, UnitEvent.FAIL)
         abnormal = reason is FailureReason.ABNORMAL
-        self.step_rows(unit.pending, _BROKEN if abnormal else _PARKED)
+        self.step_rows(unit.pending, BROKEN if abnormal else PARKED)
         failure = Failure(unit, tuple(unit.pending), reason, message)
         if self.given_up.get(unit) != failure:
             self.given_up[unit] = failure
@@ -237,6 +195,37 @@ class Places:
         else:
             self.enter_queue(unit, UnitEvent.WAKE)
 
+    def lies_down(self, unit: Unit, now: float) -> bool:
+        """Put a unit that has left its queue to sleep untried, if its class fits nowhere."""
+        class_id = self._closed_class(unit)
+        if class_id == NO_CLASS:
+            return False
+        unit.blame, unit.cures = class_id, self.sleepers.closed[class_id][0]
+        unit.tick = self.sleepers.tick
+        unit.step(UnitEvent.PARK)
+        self.lie_down(unit, now)
+        return True
+
+    def sleeps_on(self, unit: Unit) -> bool:
+        """Whether a sleeper that has got more pods need not be tried for them."""
+        if self._closed_class(unit) != unit.blame or unit.blame == NO_CLASS:
+            return False
+        self.step_rows(unit.pending, PARKED)
+        return True
+
+    def _closed_class(self, unit: Unit) -> int:
+        """The one class of all waiting pods of a unit, if that is known to fit nowhere; or -1."""
+        if unit.is_gang or unit.kind is UnitKind.POD_GROUP:
+            return NO_CLASS
+        class_ids = self.pods.class_id
+        class_id = int(class_ids[unit.pending[0]])
+        known = self.sleepers.closed.get(class_id)
+        if known is None or unit.priority > known[1]:
+            return NO_CLASS
+        if any(int(class_ids[row]) != class_id for row in unit.pending[1:]):
+            return NO_CLASS
+        return class_id
+
     def look_again(self, unit: Unit) -> None:
         """Room that was meant for this unit may serve sleepers of its class."""
         if unit.blame != NO_CLASS:
@@ -254,8 +243,8 @@ class Places:
         elif outcome is Outcome.BACK_OFF:
             if unit.state is not UnitState.BACKOFF:
                 self.back_off(unit, unit.not_before)
-        elif unit.state in _WAYS_TO_QUEUE:
-            self.enter_queue(unit, _WAYS_TO_QUEUE[unit.state])
+        elif unit.state in WAYS_TO_QUEUE:
+            self.enter_queue(unit, WAYS_TO_QUEUE[unit.state])
 
     def settle_down(self, unit: Unit, now: float) -> bool:
         """Move a unit that has all it wants, or lacks what it needs; whether it was moved."""
@@ -319,6 +308,7 @@ class Places:
             self.queues.push(unit)
             before.order.discard()
         elif unit.state is UnitState.BACKOFF:
+            unit.rank = after.order.rank(unit)
             self.queues.block(unit)
         elif unit.state is UnitState.DISPATCHED:
             before.away -= before.blocking
@@ -327,11 +317,11 @@ class Places:
 
     def needs_otherwise(self, unit: Unit) -> bool:
         """Whether a sleeper needs more or fewer pods than when it went to sleep."""
-        return self.sleepers.need_of(unit) != max(unit.still_needed, 1)
+        return self.sleepers.need_of(unit) != self._need(unit)
 
     def queue_rows(self, rows: Iterable[int]) -> None:
         """Make pods wait for a place, wherever they were on the way to one."""
-        self.step_rows(rows, _BACK_IN_QUEUE)
+        self.step_rows(rows, BACK_IN_QUEUE)
 
     def step_rows(self, rows: Iterable[int], after: dict[int, int]) -> None:
         """Move the pods that may make the move; the others are on another walk and stay."""
@@ -340,6 +330,17 @@ class Places:
             found = after.get(int(states[row]))
             if found is not None:
                 states[row] = found
+
+    def _need(self, unit: Unit) -> int:
+        """As few pods of the class to blame must fit before another attempt makes sense.
+
+        Pods of other classes may make up the rest of a gang.
+        """
+        if unit.still_needed <= 1:
+            return 1
+        classes = self.pods.class_id[np.array(unit.pending, np.int64)]
+        others = int(np.count_nonzero(classes != unit.blame))
+        return max(1, unit.still_needed - others)
 
     def _take_back(self, unit: Unit, rows: AbstractSet[int]) -> None:
         if unit.away:

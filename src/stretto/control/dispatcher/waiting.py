@@ -203,10 +203,11 @@ class WaitingRoom:
             if not fitting:
                 return
             number = min(fitting, key=self._first_rank)
+            need = self._wards[number].need
             unit = self._take(number)
             if unit is not None:
                 woken.append(unit)
-                room -= max(unit.still_needed, 1) if unit.is_gang else len(unit.pending)
+                room -= need if unit.is_gang else len(unit.pending)
 
     def _first_rank(self, number: int) -> float:
         unit = self._wards[number].first(number)

@@ -1,0 +1,106 @@
+"""Laws of the dispatcher, checked over everything it knows: for tests and the fault simulator.
+
+Every unit is in exactly one place, every pod that wants a node is in exactly one unit, and all
+counts are what counting gives. Walks everything, so it is no part of the normal way.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from stretto.control.dispatcher.places import Places
+from stretto.state.lifecycle import PodState, UnitState
+from stretto.state.units import Unit, UnitKind
+
+_WANTING = frozenset(
+    {
+        PodState.PENDING,
+        PodState.DISPATCHED,
+        PodState.BACKOFF,
+        PodState.UNSCHEDULABLE,
+        PodState.NOMINATED,
+    }
+)
+
+
+def audit(places: Places, gated: Iterable[int] = ()) -> list[str]:
+    """Every law that does not hold now, as a sentence; an empty list is what it should be.
+
+    Holds between calls, once all changes of the cluster have been absorbed.
+    """
+    return [*_rows(places, set(gated)), *_units(places), *_counts(places)]
+
+
+def _rows(places: Places, gated: set[int]) -> Iterator[str]:
+    pods, units = places.pods, places.units
+    for row, unit in enumerate(units.by_row):
+        state = PodState(int(pods.state[row])) if row < pods.length else PodState.GONE
+        if unit is None:
+            if state is PodState.GATED and row not in gated:
+                yield f"row {row} is gated and nobody knows"
+            continue
+        if row in gated:
+            yield f"row {row} is gated and in unit {unit.key}"
+        held, wanted = row in unit.bound, row in unit.pending
+        if held == wanted:
+            yield f"row {row} is {'twice' if held else 'not'} in its unit {unit.key}"
+        if wanted and state not in _WANTING and state is not PodState.ABNORMAL:
+            yield f"row {row} waits in unit {unit.key} but is {state.name}"
+        if (row in unit.away) and state is not PodState.DISPATCHED and state in _WANTING:
+            yield f"row {row} is at shard {unit.shard} but is {state.name}"
+
+
+def _units(places: Places) -> Iterator[str]:
+    shards = places.shards
+    found: dict[Unit, list[UnitState]] = {}
+    for queue in places.queues:
+        for unit in queue.order:
+            found.setdefault(unit, []).append(UnitState.QUEUED)
+    for unit in places.sleepers:
+        found.setdefault(unit, []).append(UnitState.UNSCHEDULABLE)
+    for unit in places.units:
+        listed = found.pop(unit, [])
+        expected = [unit.state] if unit.state in (UnitState.QUEUED, UnitState.UNSCHEDULABLE) else []
+        if listed != expected:
+            yield f"unit {unit.key} is {unit.state.name} but lies in {listed}"
+        if not set(unit.away) <= set(unit.pending):
+            yield f"unit {unit.key} is at a shard with pods it does not have"
+        if bool(unit.away) != (unit.state is UnitState.DISPATCHED):
+            yield f"unit {unit.key} is {unit.state.name} with {len(unit.away)} pods at a shard"
+        if unit.away and not shards.is_alive(unit.shard):
+            yield f"unit {unit.key} is at shard {unit.shard}, which is dead"
+        if unit.state is UnitState.PLACED and unit.pending:
+            yield f"unit {unit.key} is placed but {len(unit.pending)} of its pods are not"
+        if unit.state is UnitState.FAILED and unit not in places.given_up:
+            yield f"unit {unit.key} has failed and nobody knows why"
+        if unit.state is UnitState.QUEUED and not unit.is_complete:
+            yield f"unit {unit.key} is queued below its minimum"
+    for unit, listed in found.items():
+        yield f"unit {unit.key} lies in {listed} and has no pod"
+
+
+def _counts(places: Places) -> Iterator[str]:
+    counted = dict.fromkeys(UnitState, 0)
+    pods = [0] * len(places.shards.pods)
+    units = [0] * len(places.shards.units)
+    for unit in places.units:
+        counted[unit.state] += 1
+        if unit.state is UnitState.DISPATCHED:
+            pods[unit.shard] += len(unit.away)
+            units[unit.shard] += 1
+    expected = {
+        "forming": (places.forming, counted[UnitState.FORMING]),
+        "queued": (len(places.queues), counted[UnitState.QUEUED]),
+        "in back-off": (places.delayed, counted[UnitState.BACKOFF]),
+        "asleep": (len(places.sleepers), counted[UnitState.UNSCHEDULABLE]),
+        "given up": (len(places.given_up), counted[UnitState.FAILED]),
+        "units at shards": (places.shards.units, units),
+        "pods at shards": (places.shards.pods, pods),
+    }
+    for what, (kept, true) in expected.items():
+        if kept != true:
+            yield f"{what}: {kept} by the books, {true} by counting"
+    many = sum(unit.kind is not UnitKind.POD for unit in places.units)
+    if many != len(places.units.by_identity) or many != len(places.units.identity):
+        yield f"{many} units of several pods, {len(places.units.by_identity)} in the table"
+    waiting = sum(len(queue.blockers) for queue in places.queues)
+    if waiting > counted[UnitState.BACKOFF] + counted[UnitState.UNSCHEDULABLE]:
+        yield f"{waiting} units block queues without waiting"

@@ -1,0 +1,117 @@
+"""What may be read of a dispatcher: positions, counts, and what a unit waits for.
+
+For metrics and for explaining; nothing here changes anything, and only ``counts`` is meant to be
+read often.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from stretto.control.dispatcher.places import Places
+from stretto.control.dispatcher.waiting import NO_CLASS
+from stretto.state.lifecycle import UnitState
+from stretto.state.units import NO_GROUP, Cure, Unit
+
+
+class Position(NamedTuple):
+    """Where a unit stands in its queue."""
+
+    #: Name of the queue.
+    queue: str
+    #: Its place, from 1; 0 where it is not in the queue now.
+    position: int
+    #: Units in the queue.
+    length: int
+
+
+class WaitingFor(NamedTuple):
+    """What a unit waits for."""
+
+    #: Where it is.
+    state: UnitState
+    #: What must happen, as the end of a sentence that begins with "waits for".
+    what: str
+    #: Class that must fit; -1 where no class is to blame.
+    class_id: int = NO_CLASS
+    #: Events that may help.
+    cures: Cure = Cure.NONE
+    #: Clock time at which it goes on by itself; infinity where it does not.
+    until: float = float("inf")
+
+
+class Views:
+    """Reads places."""
+
+    def __init__(self, places: Places) -> None:
+        """Read these."""
+        self._places = places
+
+    def position(self, unit: Unit) -> Position:
+        """Where a unit stands in its queue; counts the units before it one by one."""
+        order = self._places.queues.get(unit.queue).order
+        if unit.state is not UnitState.QUEUED:
+            return Position(unit.queue, 0, order.live)
+        before = sum(other.rank < unit.rank for other in order)
+        return Position(unit.queue, before + 1, order.live)
+
+    def counts(self) -> dict[UnitState, int]:
+        """Units by where they are, those that wait for nothing left out."""
+        places = self._places
+        return {
+            UnitState.FORMING: places.forming,
+            UnitState.QUEUED: len(places.queues),
+            UnitState.DISPATCHED: sum(places.shards.units),
+            UnitState.BACKOFF: places.delayed,
+            UnitState.UNSCHEDULABLE: len(places.sleepers),
+            UnitState.FAILED: len(places.given_up),
+        }
+
+    def queue_lengths(self) -> dict[str, int]:
+        """Units in each queue."""
+        return {queue.name: queue.order.live for queue in self._places.queues}
+
+    def outstanding(self) -> Mapping[int, int]:
+        """Pods that each living shard has been given and has not answered."""
+        shards = self._places.shards
+        return {number: shards.pods[number] for number in shards.numbers()}
+
+    def sleepers(self) -> Mapping[int, int]:
+        """Sleeping units by the class that must fit."""
+        return self._places.sleepers.counts()
+
+    def waiting_for(self, unit: Unit) -> WaitingFor:
+        """What must happen before a unit goes on."""
+        state, places = unit.state, self._places
+        if state is UnitState.QUEUED:
+            return WaitingFor(state, self._turn(unit))
+        if state is UnitState.DISPATCHED:
+            what = f"the answer of shard {unit.shard} for {_pods(len(unit.away))}"
+            return WaitingFor(state, what)
+        if state is UnitState.BACKOFF:
+            what = f"the end of a delay after {unit.attempts} failed attempts"
+            return WaitingFor(state, what, until=unit.not_before)
+        if state is UnitState.UNSCHEDULABLE:
+            what = f"a place for {_pods(max(unit.still_needed, 1))}"
+            return WaitingFor(state, what, unit.blame, Cure(unit.cures))
+        if state is UnitState.FAILED and unit in places.given_up:
+            return WaitingFor(state, f"nothing more: {places.given_up[unit].message}")
+        if state is UnitState.FORMING:
+            return WaitingFor(state, _members(unit), cures=Cure.GROUP_CHANGED, until=unit.deadline)
+        return WaitingFor(state, "nothing")
+
+    def _turn(self, unit: Unit) -> str:
+        queue, position, length = self.position(unit)
+        what = f"its turn: {position} of {length} in queue {queue}"
+        blockers = self._places.queues.get(queue).blockers
+        first = min(blockers, key=lambda other: other.rank, default=None)
+        return what if first is None else f"{what}, which {first.key} blocks"
+
+
+def _members(unit: Unit) -> str:
+    if unit.min_member == NO_GROUP:
+        return f"its PodGroup {unit.key.removeprefix('PodGroupUnit/')}, which does not exist"
+    return f"more pods: {unit.size} of the {unit.min_member} it needs exist"
+
+
+def _pods(count: int) -> str:
+    return f"{count} pods" if count != 1 else "1 pod"

@@ -1,0 +1,224 @@
+"""Whatever happens, in whatever order: every pod that wants a node is in exactly one place."""
+
+from typing import Any
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from stretto.control.dispatcher.config import QueueConfig
+from stretto.state.claims import ConflictCause
+from stretto.state.lifecycle import PodEvent, PodState, UnitState, step_pods
+from stretto.state.units import Cure, Dispatch, Setback, UnitKind, Why
+from tests.unit.dispatcher.desk import Desk, owned_by
+
+QUEUES = (QueueConfig("prio", "Priority"), QueueConfig("strict", "FIFO", blocking=True))
+CURES = st.sampled_from([Cure.NONE, Cure.POD_LEFT, Cure.NODE_ADDED, Cure.ANY])
+ANSWERS = st.sampled_from(["no", "place", "refuse", "store", "back", "unclassed"])
+
+
+def traits() -> st.SearchStrategy[dict[str, Any]]:
+    unit = st.one_of(
+        st.just({}),
+        st.sampled_from([{"group": "g1"}, {"group": "g2"}]),
+        st.sampled_from([{"owner": owned_by(kind, kind)} for kind in ("ReplicaSet", "Job")]),
+    )
+    common = st.fixed_dictionaries(
+        {"priority": st.integers(0, 2), "class_id": st.integers(0, 2)},
+        optional={"queue": st.sampled_from(["prio", "strict", "other"])},
+    )
+    return st.builds(lambda one, other: {**one, **other}, unit, common)
+
+
+class DispatcherMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.desk = Desk(*QUEUES, shards=2, min_members={"Job": 2}, blocking_window=3)
+        self.inbox: list[tuple[Dispatch, list[int]]] = []
+        self.born = 0
+
+    # ------------------------------------------------------------ the cluster
+
+    @initialize(sizes=st.lists(st.integers(1, 3), min_size=2, max_size=2))
+    def begin(self, sizes: list[int]) -> None:
+        for name, size in zip(("g1", "g2"), sizes, strict=True):
+            self.desk.group(name, size, 60)
+
+    @rule(notes=traits(), count=st.integers(1, 4), gated=st.booleans())
+    def arrive(self, notes: dict[str, Any], count: int, gated: bool) -> None:
+        names = [f"p{self.born + i}" for i in range(count)]
+        self.born += count
+        self.desk.arrive(*names, gated=gated and count == 1, **notes)
+
+    @rule(name=st.sampled_from(["g1", "g2"]), size=st.integers(0, 4), uid=st.booleans())
+    def group(self, name: str, size: int, uid: bool) -> None:
+        self.desk.group(name, size, 60, uid=f"{name}-{uid}")
+
+    @rule(name=st.sampled_from(["g1", "g2"]))
+    def ungroup(self, name: str) -> None:
+        self.desk.ungroup(name)
+
+    @rule(data=st.data(), notes=traits(), gated=st.booleans())
+    def change(self, data: st.DataObject, notes: dict[str, Any], gated: bool) -> None:
+        waiting = self.named(PodState.PENDING, PodState.GATED, PodState.UNSCHEDULABLE)
+        if waiting:
+            name = data.draw(st.sampled_from(waiting))
+            notes = {k: v for k, v in notes.items() if k not in ("priority", "class_id")}
+            self.desk.change(name, gated=gated, **notes)
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        self.desk.delete(*self.some(data, sorted(self.desk.rows)))
+
+    @rule(data=st.data())
+    def bound_by_somebody_else(self, data: st.DataObject) -> None:
+        waits = (PodState.PENDING, PodState.UNSCHEDULABLE, PodState.BACKOFF, PodState.DISPATCHED)
+        self.desk.bind(*self.some(data, self.named(*waits)))
+
+    # ------------------------------------------------------------ handing out
+
+    @rule(room=st.sampled_from([[9, 9], [0, 6], [3, 1], [2, 0]]))
+    def dispatch(self, room: list[int]) -> None:
+        self.desk.now += 0.1
+        blocked = self.blocked_rank()
+        work = self.desk.work(room)
+        serial = self.desk.pods.serial
+        for each in (each for one in work for each in one):
+            self.inbox.append((each, serial[list(each.rows)].tolist()))
+            unit = each.unit
+            assert 1 <= each.at_least <= len(each.rows)
+            assert each.rows == unit.away
+            if unit.kind is UnitKind.POD_GROUP and not unit.scheduled:
+                assert len(unit.bound) + each.at_least >= unit.min_member
+            assert each.blocking == (unit.queue == "strict")
+            assert unit.queue != "strict" or unit.rank < blocked
+        self.check_order(work)
+
+    def check_order(self, work: list[list[Dispatch]]) -> None:
+        for queue in self.desk.dispatcher._places.queues:
+            ranks = [[d.unit.rank for d in one if d.unit.queue == queue.name] for one in work]
+            assert all(one == sorted(one) for one in ranks)
+            left = min((unit.rank for unit in queue.order), default=None)
+            if left is not None:
+                assert all(rank < left for one in ranks for rank in one)
+
+    def blocked_rank(self) -> float:
+        failed = (UnitState.BACKOFF, UnitState.UNSCHEDULABLE)
+        units = [unit for unit in self.desk.units if unit.queue == "strict"]
+        return min((unit.rank for unit in units if unit.state in failed), default=float("inf"))
+
+    # ------------------------------------------------------------ answers
+
+    @precondition(lambda self: self.inbox)
+    @rule(data=st.data(), answer=ANSWERS, first=st.booleans())
+    def answer(self, data: st.DataObject, answer: str, first: bool) -> None:
+        """A shard answers for some of the pods it got, maybe late and about pods that are gone."""
+        index = 0 if first else len(self.inbox) - 1
+        dispatch, serials = self.inbox[index]
+        count = data.draw(st.integers(1, len(dispatch.rows)))
+        rows, rest = dispatch.rows[:count], dispatch.rows[count:]
+        if rest:
+            left = Dispatch(dispatch.unit, rest, 1)
+            self.inbox[index] = (left, serials[count:])
+        else:
+            del self.inbox[index]
+        self.give(answer, dispatch, rows, serials[:count])
+
+    def give(
+        self, answer: str, dispatch: Dispatch, rows: tuple[int, ...], serials: list[int]
+    ) -> None:
+        desk, unit = self.desk, dispatch.unit
+        if answer == "place":
+            index = np.array(rows, np.int64)
+            same = desk.pods.serial[index] == np.array(serials)
+            index = index[same & (desk.pods.state[index] == PodState.DISPATCHED)]
+            step_pods(desk.pods.state, index, PodEvent.ASSUME)
+            desk.dispatcher.placed_rows(index, desk.now)
+        elif answer in ("refuse", "store"):
+            by_store = answer == "store"
+            cause = ConflictCause.STORE_REFUSED if by_store else ConflictCause.DOES_NOT_FIT
+            desk.dispatcher.settle([(unit, rows, cause)], desk.now)
+        else:
+            why = Why.GIVEN_BACK if answer == "back" else Why.NO_PLACE
+            class_id = -1 if answer == "unclassed" else int(desk.pods.class_id[rows[0]])
+            cures = Cure.NONE if len(rows) == 3 else Cure.POD_LEFT
+            desk.dispatcher.set_back([Setback(unit, rows, class_id, cures, why)], desk.now)
+
+    @precondition(lambda self: self.inbox)
+    @rule(answer=ANSWERS, wake=CURES)
+    def answer_all(self, answer: str, wake: Cure) -> None:
+        """All shards answer alike; an event may come before they do."""
+        self.desk.wake(wake, 2)
+        for dispatch, serials in self.inbox:
+            self.give(answer, dispatch, dispatch.rows, serials)
+        self.inbox = []
+
+    @rule(data=st.data(), good=st.booleans())
+    def store_answers(self, data: st.DataObject, good: bool) -> None:
+        names = self.some(data, self.named(PodState.ASSUMED))
+        if good:
+            self.desk.bind(*names)
+        else:
+            self.desk.reject(*names)
+
+    @rule(number=st.integers(0, 1), again=st.booleans())
+    def kill_shard(self, number: int, again: bool) -> None:
+        self.desk.dispatcher.remove_shard(number, self.desk.now)
+        if again or number == 0:
+            self.desk.dispatcher.add_shard(number)
+
+    @rule(cures=CURES, fits=st.integers(0, 3))
+    def wake(self, cures: Cure, fits: int) -> None:
+        self.desk.wake(cures, fits)
+
+    @rule(seconds=st.sampled_from([0.5, 5.0, 61.0, 400.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.desk.pass_time(seconds)
+
+    # ------------------------------------------------------------ laws
+
+    @invariant()
+    def no_law_is_broken(self) -> None:
+        assert self.desk.dispatcher.audit() == []
+
+    @invariant()
+    def every_pod_that_wants_a_node_is_in_a_unit(self) -> None:
+        on_nodes = (PodState.BOUND, PodState.GATED)
+        for name, row in self.desk.rows.items():
+            unit = self.desk.units.by_row[row]
+            assert unit is not None or self.desk.state(name) in on_nodes
+            assert unit is None or row in unit.pending or row in unit.bound
+
+    def teardown(self) -> None:
+        """Once all goes well, all that can be placed is placed."""
+        desk = self.desk
+        desk.dispatcher.add_shard(0)
+        for dispatch, serials in self.inbox:
+            self.give("back", dispatch, dispatch.rows, serials)
+        for _ in range(60):
+            desk.pass_time(11.0)
+            desk.wake(Cure.ANY)
+            self.inbox = []
+            for each in (each for one in desk.work([50, 0]) for each in one):
+                self.give("place", each, each.rows, desk.pods.serial[list(each.rows)].tolist())
+            desk.bind(*self.named(PodState.ASSUMED))
+            self.no_law_is_broken()
+        stuck = [unit for unit in desk.units if unit.pending]
+        assert {unit.state for unit in stuck} <= {UnitState.FORMING, UnitState.FAILED}
+
+    # ------------------------------------------------------------ helpers
+
+    def named(self, *states: PodState) -> list[str]:
+        return sorted(name for name in self.desk.rows if self.desk.state(name) in states)
+
+    def some(self, data: st.DataObject, names: list[str]) -> list[str]:
+        if not names:
+            return []
+        return data.draw(st.lists(st.sampled_from(names), max_size=4, unique=True))
+
+
+TestDispatcherMachine = DispatcherMachine.TestCase
+TestDispatcherMachine.settings = settings(
+    settings.get_profile("quick"), max_examples=60, stateful_step_count=50
+)
