@@ -19,7 +19,7 @@ from stretto.explain.nearest import nearest
 from stretto.explain.reasons import Code, Reason, reason
 from stretto.explain.record_file import RecordFile, RunFacts, Standing
 from stretto.explain.recorder import StepKind
-from stretto.explain.standing import UnitFacts, cure_words, facts_of, positions
+from stretto.explain.standing import UnitFacts, facts_of, positions
 from stretto.framework.contract import View
 from stretto.framework.profile import Profile, load_profile
 from stretto.framework.program import TypicalPods
@@ -30,7 +30,7 @@ from stretto.state.columns import Columns
 from stretto.state.ingest import Ingest
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
-from stretto.state.units import Units
+from stretto.state.units import Unit, Units
 from stretto.stores.store import Event, EventType, Record
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -171,15 +171,18 @@ class LiveNotes:
     """Units as the dispatcher has them now."""
 
     def __init__(self, units: Units) -> None:
-        """Notes over a plane's units."""
+        """Notes over a plane's units, which do not move meanwhile."""
         self._units = units
+        self._positions: dict[Unit, tuple[int, int]] | None = None
 
     def unit_of(self, row: int) -> UnitFacts | None:
         """The pod's unit as it is now."""
         unit = self._units.of_row(row)
         if unit is None:
             return None
-        return facts_of(unit, positions(self._units).get(unit, (0, 0)))
+        if self._positions is None:
+            self._positions = positions(self._units)
+        return facts_of(unit, self._positions.get(unit, (0, 0)))
 
     def members(self, row: int) -> list[int]:
         """Rows of its unit that want a node."""
@@ -244,13 +247,14 @@ class RecordNotes:
 
 def _detail(kind: StepKind, shard: int, detail: str, node: str) -> str:
     """More about a step, in words."""
-    by = f" by shard {shard}" if shard >= 0 else ""
+    by = f"shard {shard}"
     if kind is StepKind.PLACED:
-        return f"on {node or 'a node that is gone'}{by}"
+        return f"on {node or 'a node that is gone'} by {by}"
     if kind is StepKind.NO_PLACE:
-        words = cure_words(int(detail or 0))
-        return f"found{by}; tried again when {' or '.join(words)}" if words else f"found{by}"
-    return f"{detail}{by}"
+        return f"{by} found no node"
+    if kind is StepKind.REFUSED:
+        return f"the claim of {by}: {detail}" if shard >= 0 else f"the claim: {detail}"
+    return detail
 
 
 class LoadedRun:

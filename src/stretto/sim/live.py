@@ -15,6 +15,7 @@ import numpy.typing as npt
 from stretto.base.clock import Clock
 from stretto.explain.recorder import Recorder
 from stretto.explain.scene import learnt
+from stretto.framework.program import TypicalPods, no_typical_pods
 from stretto.plane import Plane, Step
 from stretto.sim.feeder import Feeder
 from stretto.state.lifecycle import PodState, UnitState
@@ -41,6 +42,11 @@ class Sample(NamedTuple):
     pending: int
     #: Pods written so far.
     arrived: int
+
+    @property
+    def ended(self) -> int:
+        """Pods that have left."""
+        return max(0, self.arrived - self.placed - self.pending)
 
 
 Told = Callable[[Sample], None]
@@ -69,6 +75,8 @@ class LiveRun:
         self.failures: dict[Unit, str] = {}
         #: Pods bound in this run, and never counted twice.
         self.bound: int = 0
+        #: The workload that fragmentation is measured against, learnt from the first pods.
+        self.typical: TypicalPods = no_typical_pods()
         #: Clock time of the last bind.
         self.last_bind: float = self.start
         self._plane = plane
@@ -134,8 +142,9 @@ class LiveRun:
         now = self._clock.monotonic()
         while plane.pump.poll(now, POLLED):
             pass
+        self.typical = learnt(plane.cluster)
         if plane.config.profile.learns:
-            plane.engine.typical = learnt(plane.cluster)
+            plane.engine.typical = self.typical
         self._adopt()
 
     def _adopt(self) -> None:

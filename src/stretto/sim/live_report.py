@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from stretto.explain.inquiry import Inquiry
 from stretto.explain.pending import reasons_of
-from stretto.explain.scene import Scene, learnt
+from stretto.explain.scene import Scene
 from stretto.framework import formulas_devices as formulas
 from stretto.framework.contract import View
+from stretto.framework.program import TypicalPods
 from stretto.inputs.objects import GPU
 from stretto.plane import Plane
 from stretto.sim.live import LiveRun
@@ -21,8 +22,8 @@ from stretto.state.resources import CPU, MEMORY
 
 SCHEMA: Final = "stretto.run/v1"
 """Version of the report as JSON."""
-EXPLAINED: Final = 64
-"""Classes of pending pods that are asked why, the largest first; the others are counted."""
+EXPLAINED: Final = 1_000_000
+"""Answers of nodes that are worked out to say why pods wait: a second or so."""
 _CONFLICTS: Final = (
     "node changed",
     "no longer fits",
@@ -95,6 +96,8 @@ class RunReport(msgspec.Struct, frozen=True, kw_only=True):
     pods: int
     #: Pods on nodes at the end.
     placed: int
+    #: Pods that had a node and have left.
+    ended: int
     #: Pods without node at the end.
     pending: int
     #: Why they wait, the commonest reason first.
@@ -149,9 +152,10 @@ def report_of(
         nodes=len(cluster.nodes),
         pods=sample.arrived,
         placed=sample.placed,
+        ended=sample.ended,
         pending=sample.pending,
         reasons=pending_rows(scene),
-        gpu_models=model_rows(scene),
+        gpu_models=model_rows(scene, run.typical),
         cpu_pct=_used_pct(plane, CPU),
         memory_pct=_used_pct(plane, MEMORY),
         conflicts=sum(plane.binder.counts[cause] for cause in _CONFLICTS),
@@ -173,7 +177,8 @@ def pending_rows(scene: Scene) -> tuple[PendingRow, ...]:
     classes, first, counts = np.unique(pods.class_id[rows], return_index=True, return_counts=True)
     view, slots = scene.view(), cluster.nodes.live_slots()
     found: dict[tuple[str, str], PendingRow] = {}
-    for place in np.argsort(-counts, kind="stable")[:EXPLAINED].tolist():
+    most = EXPLAINED // max(1, len(slots)) + 1
+    for place in np.argsort(-counts, kind="stable")[:most].tolist():
         row, count = int(rows[first[place]]), int(counts[place])
         inquiry = Inquiry(scene.profile.filters, cluster.classes[int(classes[place])], view, slots)
         unit = scene.notes.unit_of(row)
@@ -185,10 +190,16 @@ def pending_rows(scene: Scene) -> tuple[PendingRow, ...]:
             if before is None
             else msgspec.structs.replace(before, pods=before.pods + count)
         )
-    return tuple(sorted(found.values(), key=lambda each: -each.pods))
+    rows_found = sorted(found.values(), key=lambda each: -each.pods)
+    left = len(rows) - sum(each.pods for each in rows_found)
+    if left:
+        sentence = "There are too many kinds of pods to ask them all; ask explain."
+        row = int(rows[first[np.argmin(counts)]])
+        rows_found.append(PendingRow(left, "other", "not-asked", sentence, pods.key(row)))
+    return tuple(rows_found)
 
 
-def model_rows(scene: Scene) -> tuple[ModelRow, ...]:
+def model_rows(scene: Scene, typical: TypicalPods) -> tuple[ModelRow, ...]:
     """Allocation and fragmentation by GPU model; fragmentation as the FGD study measures it."""
     view, slots = scene.view(), scene.cluster.nodes.live_slots()
     columns, table = view.columns, scene.cluster.ledger.devices
@@ -197,7 +208,7 @@ def model_rows(scene: Scene) -> tuple[ModelRow, ...]:
     if not there.any():
         return ()
     free = np.where(there, columns.device_free[slots], 0).clip(0)
-    lost = _fragmented(scene, view, slots, kind)
+    lost = _fragmented(typical, view, slots, kind)
     model = np.where(there.any(axis=1), columns.device_model[slots, there.argmax(axis=1)], 0)
     names = table.model_names
     rows = []
@@ -222,10 +233,9 @@ def _model_row(
 
 
 def _fragmented(
-    scene: Scene, view: View, slots: npt.NDArray[np.int64], kind: int
+    typical: TypicalPods, view: View, slots: npt.NDArray[np.int64], kind: int
 ) -> npt.NDArray[np.float64]:
     """float64[k]: free GPU milli that the typical pods could not use."""
-    typical = scene.typical if len(scene.typical.frequency) else learnt(scene.cluster)
     columns = view.columns
     devices = formulas.Devices(
         columns.device_free[slots], columns.device_kind[slots], columns.device_model[slots]
