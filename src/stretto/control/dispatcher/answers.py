@@ -35,7 +35,7 @@ class Answers:
         units = self._units
         alive = rows[units.serial[rows] == self._pods.serial[rows]]
         many: dict[Unit, set[int]] = {}
-        finish = self._places.finish
+        finish = self._places.finish_alone
         for row in alive.tolist():
             unit = units.by_row[row]
             if unit is None:

@@ -74,7 +74,7 @@ class Groups:
             places.faults[unit] = group.fault
         else:
             places.faults.pop(unit, None)
-        if not group.fault and not group.late:
+        if not group.fault and -inf < unit.deadline < inf:
             places.deadlines.add(unit, unit.deadline)
         if group.queue and group.queue != unit.queue:
             places.change_queue(unit, group.queue)

@@ -125,6 +125,7 @@ class Intake:
         units.serial[index] = serials
         states, priorities = pods.state[index].tolist(), pods.priority[index].tolist()
         uids, by_row, read = pods.uid, units.by_row, self._reader.wish
+        by_identity, touched = units.by_identity, self._touched
         sequence = units.next_sequence
         fresh: dict[str, list[Unit]] = {}
         plain: list[Unit] = []
@@ -146,6 +147,13 @@ class Intake:
                 unit.state = _COMPLETED
                 by_row[row] = unit
                 plain.append(unit)
+                continue
+            member_of = by_identity.get(wish.identity)
+            if member_of is not None:
+                member_of.want(row)
+                member_of.priority = max(member_of.priority, priority)
+                by_row[row] = member_of
+                touched[member_of] = Touch.GREW
                 continue
             units.next_sequence = sequence
             self._join(row, uid, wish, (priority, now), fresh)
@@ -185,7 +193,7 @@ class Intake:
         """A pod that was on a node before we came counts for its gang."""
         if state not in _ON_NODES or self._units.by_row[row] is not None:
             return
-        if wish.kind is UnitKind.POD or wish.fault or wish.min_member == 1:
+        if wish.kind is UnitKind.POD or wish.min_member == 1:
             return
         unit = self._unit(wish, now)
         self._places.hold(unit, {row})
@@ -198,10 +206,10 @@ class Intake:
     ) -> None:
         """Make a pod that is not plain part of its unit; ``when`` is (priority, now)."""
         priority, now = when
-        if wish.kind is not UnitKind.POD and not wish.fault:
+        if wish.kind is not UnitKind.POD:
             unit = self._unit(wish, now)
             unit.want(row)
-            unit.priority = max(unit.priority, priority)
+            unit.priority = priority
             self._units.by_row[row] = unit
             self._touch(unit, Touch.GREW)
             return

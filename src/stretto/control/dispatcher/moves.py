@@ -8,7 +8,14 @@ that the tables do not allow cannot exist.
 from collections.abc import Mapping
 from typing import Final
 
-from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, UnitEvent, UnitState
+from stretto.state.lifecycle import (
+    POD_LIFE,
+    UNIT_LIFE,
+    PodEvent,
+    PodState,
+    UnitEvent,
+    UnitState,
+)
 
 WAYS_TO_BACK_OFF: Final = {
     UnitState.DISPATCHED: (UnitEvent.BACK_OFF,),
@@ -29,6 +36,9 @@ WAYS_TO_QUEUE: Final = {
     UnitState.UNSCHEDULABLE: UnitEvent.WAKE,
 }
 """The event by which a unit gets into its queue, by where it is."""
+
+PLACED: Final = UNIT_LIFE.next(UnitState.DISPATCHED, UnitEvent.PLACE)
+"""Where a unit is after all its pods were claimed."""
 
 _PARKING: Final = {
     PodState.BACKOFF: (PodEvent.WAKE, PodEvent.PARK),

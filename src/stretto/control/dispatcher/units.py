@@ -142,16 +142,17 @@ class Reader:
 
     def _make(self, namespace: str, notes: Notes, owner: Owner) -> Wish:
         queue = notes.queue or DEFAULT_QUEUE
-        fault = notes.fault or owner.fault
+        min_member, complaint = self._min_member(notes.min_member, owner.kind)
+        fault = notes.fault or owner.fault or complaint
+        if fault:
+            return Wish(queue=queue, fault=fault)
         if notes.group:
             key = group_unit(f"{namespace}/{notes.group}")
-            return Wish(key, key, UnitKind.POD_GROUP, NO_GROUP, queue, fault)
-        min_member, complaint = self._min_member(notes.min_member, owner.kind)
-        fault = fault or complaint
+            return Wish(key, key, UnitKind.POD_GROUP, NO_GROUP, queue)
         if not owner.uid:
-            return Wish(queue=queue, fault=fault)
+            return Wish(queue=queue)
         key = f"OwnerUnit/{owner.kind}/{namespace}/{owner.name}"
-        return Wish(owner.uid, key, UnitKind.OWNER, min_member, queue, fault)
+        return Wish(owner.uid, key, UnitKind.OWNER, min_member, queue)
 
     def _min_member(self, written: str, kind: str) -> tuple[int, str]:
         asked = written or self._min_members.get(kind, 1)

@@ -89,6 +89,11 @@ class WaitingRoom:
                     seen.add(unit)
                     yield unit
 
+    @property
+    def has_canaries(self) -> bool:
+        """Whether units were woken on suspicion only and are watched."""
+        return bool(self._canaries)
+
     def counts(self) -> dict[int, int]:
         """Sleepers by class id."""
         found: dict[int, int] = {}
