@@ -1,0 +1,112 @@
+"""Pods without a node, counted by why: one pod of each kind is asked, and speaks for the others.
+
+Pods that want the same and stand at the same place wait for the same reason, so a million of them
+cost as many questions as there are kinds. The commonest kinds are asked; the rest is counted.
+"""
+
+from collections import Counter
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.explain.gangs import gang_of
+from stretto.explain.inquiry import Inquiry
+from stretto.explain.pending import reasons_of
+from stretto.explain.reasons import Code
+from stretto.explain.scene import Scene, live_scene
+from stretto.explain.standing import facts_of
+from stretto.framework.contract import View
+from stretto.plane import Plane
+from stretto.state.lifecycle import PodState
+from stretto.state.units import Unit
+
+ASKED: Final = 200
+"""Kinds of pods that are asked: at 20,000 nodes a second or two."""
+GANGS_ASKED: Final = 20
+"""Gangs that are asked how far they would come: each costs a placement of its own."""
+NOT_ASKED: Final = "not looked at"
+"""Word for the pods of rarer kinds."""
+_PLACED: Final = (PodState.BOUND, PodState.GONE)
+_ROOM: Final = (Code.NO_ROOM, Code.TOO_BIG)
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False):
+    """Pods that wait for one reason."""
+
+    #: Stable code of the reason (``no-room``, ``gang-short``, ...), or ``not looked at``.
+    code: str
+    #: The commonest refusal of the nodes in Kubernetes' words; empty where nodes are no obstacle.
+    refusal: str
+    #: How many pods.
+    pods: int
+    #: One of them, as ``namespace/name``.
+    example: str
+    #: What is in its way, in a sentence.
+    sentence: str
+
+
+def waiting_pods(plane: Plane) -> tuple[Waiting, ...]:
+    """The pods without a node by reason, the commonest first."""
+    pods = plane.cluster.pods
+    states = pods.state[: pods.length]
+    rows = np.flatnonzero(~np.isin(states, [int(state) for state in _PLACED]))
+    if not len(rows):
+        return ()
+    kinds = _kinds(plane, rows)
+    asker = _Asker(plane)
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], tuple[int, str]] = {}
+    for number, (row, count) in enumerate(kinds):
+        code, refusal, sentence = asker.ask(row) if number < ASKED else (NOT_ASKED, "", "")
+        counts[code, refusal] += count
+        first.setdefault((code, refusal), (row, sentence))
+    return tuple(
+        Waiting(code, refusal, count, pods.key(first[code, refusal][0]), first[code, refusal][1])
+        for (code, refusal), count in counts.most_common()
+    )
+
+
+def _kinds(plane: Plane, rows: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """(first row, number of pods) of each kind, the commonest first."""
+    pods, units = plane.cluster.pods, plane.units
+    found: dict[tuple[object, ...], list[int]] = {}
+    classes, states = pods.class_id[rows].tolist(), pods.state[rows].tolist()
+    for row, class_id, state in zip(rows.tolist(), classes, states, strict=True):
+        unit = units.of_row(row)
+        place = (unit.state, unit.min_member, unit.is_complete) if unit is not None else ()
+        entry = found.setdefault((class_id, state, *place), [row, 0])
+        entry[1] += 1
+    return sorted(((row, count) for row, count in found.values()), key=lambda each: -each[1])
+
+
+class _Asker:
+    """Asks single pods why they wait."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+        self._scene: Scene = live_scene(plane.cluster, plane.config.profile, plane.units)
+        self._view: View = self._scene.view()
+        self._slots = plane.cluster.nodes.live_slots()
+        self._gangs = 0
+
+    def ask(self, row: int) -> tuple[str, str, str]:
+        """(code, commonest refusal, sentence) of one pod."""
+        cluster = self._plane.cluster
+        pod = cluster.classes[int(cluster.pods.class_id[row])]
+        inquiry = Inquiry(self._scene.profile.filters, pod, self._view, self._slots)
+        unit = self._plane.units.of_row(row)
+        facts = facts_of(unit, (0, 0)) if unit is not None else None
+        gang = gang_of(self._scene, row, facts) if self._may_ask_gang(unit) else None
+        state = PodState(int(cluster.pods.state[row]))
+        found = reasons_of(inquiry, state, facts, gang)
+        said = inquiry.reasons()
+        refusal = said[0].reason if found[0].code in _ROOM and said else ""
+        return found[0].code.value, refusal, found[0].sentence
+
+    def _may_ask_gang(self, unit: Unit | None) -> bool:
+        if unit is None or not unit.is_gang:
+            return False
+        self._gangs += 1
+        return self._gangs <= GANGS_ASKED
