@@ -6,7 +6,7 @@ periodic comparison is due, it lists afresh: what the list lacks has gone, what 
 like any change. A list that is older than what has been seen is not believed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
@@ -18,6 +18,8 @@ from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
 
 COMPARE_EVERY: Final = 300.0
 """Seconds between comparisons of what is known with a fresh list: a lost event heals by then."""
+LIST_BATCH: Final = 1 << 15
+"""Records of a list applied at once: a million of them must not stand in memory twice."""
 RETRY_LIST_AFTER: Final = 1.0
 """Seconds before another try when a list was refused or too old."""
 
@@ -122,28 +124,16 @@ class Pump:
         if feed.watch is not None:
             feed.watch.close()
             self.relists[feed.kind.kind] = self.relists.get(feed.kind.kind, 0) + 1
-        events = self._difference(feed, listing)
+        applied = 0
+        for events in _difference(feed.known(), listing):
+            feed.apply(events, now)
+            applied += len(events)
         feed.version = listing.version
-        feed.apply(events, now)
         feed.watch = self._store.watch(feed.kind, listing.version)
         feed.list_at = now + self._compare_every
         self._failpoint("pump.listed")
-        self._count(feed, len(events))
-        return len(events)
-
-    def _difference(self, feed: _Feed, listing: Listing) -> list[Event]:
-        """A list as events: what is gone first, then everything there is."""
-        known = feed.known()
-        present = {record.uid for record in listing.records}
-        gone = [
-            Event(EventType.DELETED, record) for uid, record in known.items() if uid not in present
-        ]
-        changed = [
-            Event(EventType.MODIFIED if record.uid in known else EventType.ADDED, record)
-            for record in listing.records
-            if record.uid not in known or record.version > known[record.uid].version
-        ]
-        return gone + changed
+        self._count(feed, applied)
+        return applied
 
     def _count(self, feed: _Feed, events: int) -> None:
         self.applied[feed.kind.kind] = self.applied.get(feed.kind.kind, 0) + events
@@ -173,6 +163,25 @@ class Pump:
             )
             for row in pods.rows().tolist()
         }
+
+
+def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[Event]]:
+    """A list as batches of events: what is gone first, then what is new or newer."""
+    if known:
+        present = {record.uid for record in listing.records}
+        gone = [
+            Event(EventType.DELETED, record) for uid, record in known.items() if uid not in present
+        ]
+        if gone:
+            yield gone
+    for first in range(0, len(listing.records), LIST_BATCH):
+        changed = [
+            Event(EventType.MODIFIED if record.uid in known else EventType.ADDED, record)
+            for record in listing.records[first : first + LIST_BATCH]
+            if record.uid not in known or record.version > known[record.uid].version
+        ]
+        if changed:
+            yield changed
 
 
 def _follow(known: dict[str, Record], events: Sequence[Event]) -> None:

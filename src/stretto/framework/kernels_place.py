@@ -244,72 +244,95 @@ def replay(classes, static, pair, scores, typical, thresholds, c, state, row, pe
 
 @njit(**_FLAGS)
 def _top(peak, own, only_own):
+    """The best score of any block, or of the own ones."""
     top = np.int16(0)
-    for b in range(peak.shape[0]):
-        if peak[b] > top and (own[b] or not only_own):
-            top = peak[b]
+    if only_own:
+        for b in range(peak.shape[0]):
+            top = max(top, peak[b] * np.int16(own[b] != 0))
+    else:
+        for b in range(peak.shape[0]):
+            top = max(top, peak[b])
     return top
 
 
 @njit(**_FLAGS)
 def choose(row, peak, choice, draw):
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
+    own = choice.own_block
     only_own = True
-    top = _top(peak, choice.own_block, True)
+    top = _top(peak, own, True)
     if top == 0:
         only_own = False
-        top = _top(peak, choice.own_block, False)
+        top = _top(peak, own, False)
     if top == 0:
         return -1
     if choice.pick == _ROTATE:
-        return _choose_rotating(row, peak, choice, top, only_own)
-    best, rank, ties = -1, np.int32(0), np.uint64(0)
-    for b in range(peak.shape[0]):
-        if peak[b] != top or (only_own and not choice.own_block[b]):
-            continue
-        for s in range(b * BLOCK, (b + 1) * BLOCK):
-            if row[s] != top:
-                continue
-            if choice.pick == _RANK:
-                if best < 0 or choice.rank[s] < rank:
-                    best, rank = s, choice.rank[s]
-            else:
-                ties += np.uint64(1)
+        turns = (choice.block_zone, choice.stride, choice.passes, choice.cursor)
+        return _choose_rotating(row, peak, own, only_own, top, turns)
     if choice.pick == _RANK:
-        return best
-    wanted = draw % ties
+        return _choose_by_rank(row, peak, own, only_own, top, choice.rank)
+    return _choose_by_draw(row, peak, own, only_own, top, draw)
+
+
+@njit(**_FLAGS)
+def _choose_by_rank(row, peak, own, only_own, top, rank):
+    """The best slot with the smallest rank."""
+    best, least = -1, np.int32(0)
     for b in range(peak.shape[0]):
-        if peak[b] != top or (only_own and not choice.own_block[b]):
+        if peak[b] != top or (only_own and not own[b]):
             continue
         for s in range(b * BLOCK, (b + 1) * BLOCK):
-            if row[s] == top:
-                if wanted == np.uint64(0):
+            if row[s] == top and (best < 0 or rank[s] < least):
+                best, least = s, rank[s]
+    return best
+
+
+@njit(**_FLAGS)
+def _choose_by_draw(row, peak, own, only_own, top, draw):
+    """One of the best slots by a draw."""
+    ties = np.uint64(0)
+    for counting in range(2):
+        wanted = draw % ties if counting else np.uint64(0)
+        for b in range(peak.shape[0]):
+            if peak[b] != top or (only_own and not own[b]):
+                continue
+            for s in range(b * BLOCK, (b + 1) * BLOCK):
+                if row[s] != top:
+                    continue
+                if not counting:
+                    ties += np.uint64(1)
+                elif wanted == np.uint64(0):
                     return s
-                wanted -= np.uint64(1)
+                else:
+                    wanted -= np.uint64(1)
     return -1
 
 
 @njit(**_FLAGS)
-def _choose_rotating(row, peak, choice, top, only_own):
-    """Zones take turns by their share of nodes (stride scheduling), slots within a zone in a ring."""
-    zones = choice.stride.shape[0]
-    now = choice.passes[zones]
-    zone, soonest = -1, np.int64(0)
+def _choose_rotating(row, peak, own, only_own, top, turns):
+    """Zones take turns by their share of nodes (stride scheduling), slots within a zone in a ring.
+
+    ``turns`` is (zone of each block, strides, passes, cursors); see ``Choice``.
+    """
+    block_zone, stride, passes, cursor = turns
+    zones = stride.shape[0]
+    now = passes[zones]
+    zone, soonest = np.int32(-1), np.int64(0)
     for b in range(peak.shape[0]):
-        if peak[b] == top and (choice.own_block[b] or not only_own):
-            z = choice.block_zone[b]
-            due = max(choice.passes[z], now)
+        if peak[b] == top and (own[b] or not only_own):
+            z = block_zone[b]
+            due = max(passes[z], now)
             if zone < 0 or due < soonest or (due == soonest and z < zone):
                 zone, soonest = z, due
-    start = choice.cursor[zone]
+    start = cursor[zone]
     blocks = peak.shape[0]
     first = start // BLOCK
     found = -1
     for i in range(blocks + 1):
-        b = (first + i) % blocks
-        if peak[b] != top or choice.block_zone[b] != zone:
-            continue
-        if only_own and not choice.own_block[b]:
+        b = first + i
+        if b >= blocks:
+            b -= blocks
+        if peak[b] != top or block_zone[b] != zone or (only_own and not own[b]):
             continue
         low = b * BLOCK
         begin = start if i == 0 else low
@@ -319,9 +342,9 @@ def _choose_rotating(row, peak, choice, top, only_own):
                 break
         if found >= 0:
             break
-    choice.cursor[zone] = (found + 1) % row.shape[0]
-    choice.passes[zone] = soonest + choice.stride[zone]
-    choice.passes[zones] = soonest
+    cursor[zone] = (found + 1) % row.shape[0]
+    passes[zone] = soonest + stride[zone]
+    passes[zones] = soonest
     return found
 
 
