@@ -50,10 +50,11 @@ class PairWeights(NamedTuple):
 
 
 def shares(amount: Amount) -> FloatArray:
-    """float32[k]: free share after placing; free may be negative where a node shrank, shares not."""
+    """float32[k]: free share after placing, clipped to 0..100: a node may shrink under its pods."""
     left = np.subtract(amount.free, np.int32(amount.ask)).astype(np.float32)
     left *= amount.percent
-    return np.maximum(left, _NONE, out=left)
+    np.maximum(left, _NONE, out=left)
+    return np.minimum(left, _FULL, out=left)
 
 
 def pair_score(t0: FloatArray, t1: FloatArray, weights: PairWeights) -> IntArray:
@@ -105,7 +106,7 @@ def _balanced(amounts: Sequence[Amount]) -> IntArray:
     size = len(amounts[0].free)
     total, squares, count = (np.zeros(size, np.float32) for _ in range(3))
     for amount in amounts:
-        taken = _FULL - np.minimum(shares(amount), _FULL)
+        taken = _FULL - shares(amount)
         has = amount.percent > _NONE
         np.add(total, taken, out=total, where=has)
         np.add(squares, taken * taken, out=squares, where=has)
@@ -123,7 +124,7 @@ def _mean(
     size = len(amounts[0].free)
     total, weight = np.zeros(size, np.float32), np.zeros(size, np.float32)
     for amount, w in zip(amounts, weights, strict=True):
-        value = np.minimum(shares(amount), _FULL)
+        value = shares(amount)
         counts = amount.percent > _NONE
         if score.code is not Code.LEAST:
             value = np.subtract(_FULL, value, out=value)

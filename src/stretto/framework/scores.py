@@ -29,6 +29,9 @@ FGD_STEPS: Final = 100
 """FGD's score has as many steps as the scale has points."""
 FGD_GAIN: Final = 1000.0
 """Milli of fragmentation avoided that lift the sigmoid's argument by one: a whole GPU."""
+FGD_NOISE: Final = 1e-6
+"""Milli below a threshold that still reach it: a gain is a difference of sums of floats, and one
+that should be 0 (a score of 50) may come as -1e-12."""
 
 Weighed = tuple[CompiledScore, int]
 """A compiled score and its weight in the profile."""
@@ -41,7 +44,7 @@ def fgd_thresholds() -> npt.NDArray[np.float64]:
     and calls no exponential, which differs in its last bit from one library to the next.
     """
     k = np.arange(1, FGD_STEPS, dtype=np.float64)
-    return np.append(FGD_GAIN * np.log(k / (FGD_STEPS - k)), np.inf)
+    return np.append(FGD_GAIN * np.log(k / (FGD_STEPS - k)) - FGD_NOISE, np.inf)
 
 
 def compile_scores(
