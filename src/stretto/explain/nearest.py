@@ -16,7 +16,7 @@ def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
     ['openb-pod-1', 'openb-pod-0012']
     """
     likely = nlargest(SHORTLIST, names, key=lambda each: _common_start(name, each))
-    return difflib.get_close_matches(name, likely, n=count, cutoff=0.6)
+    return difflib.get_close_matches(name, likely, n=count, cutoff=0.5)
 
 
 def _common_start(one: str, other: str) -> int:

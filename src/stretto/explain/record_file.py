@@ -30,16 +30,15 @@ SCHEMA: Final = 1
 _NAME: Final = b"\x00"
 """Stands for the object's name in a body: JSON text never holds this byte."""
 _NAMED: Final = b'"name":"\x00"'
+_NOWHERE: Final = (None, None, None, None)
 
 _TABLES: Final = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE objects (
     kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL,
-    version INTEGER NOT NULL, node TEXT NOT NULL, notes TEXT, body INTEGER NOT NULL);
-CREATE TABLE pods (
-    uid TEXT NOT NULL, serial INTEGER NOT NULL, state INTEGER NOT NULL, since REAL NOT NULL,
-    unit INTEGER);
+    version INTEGER NOT NULL, node TEXT NOT NULL, notes TEXT, body INTEGER NOT NULL,
+    serial INTEGER, state INTEGER, since REAL, unit INTEGER);
 CREATE TABLE units (id INTEGER PRIMARY KEY, facts TEXT NOT NULL);
 CREATE TABLE slots (slot INTEGER PRIMARY KEY, node TEXT NOT NULL);
 CREATE TABLE steps (
@@ -139,11 +138,10 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: Parts) -> Non
     meta = msgspec.to_builtins(facts)
     many("INSERT INTO meta VALUES (?, ?)", ((k, _text(v)) for k, v in meta.items()))
     bodies: dict[bytes, int] = {}
-    rows = _objects(parts.store, bodies)
-    many("INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-    many("INSERT INTO bodies VALUES (?, ?)", ((number, body) for body, number in bodies.items()))
     units: dict[Unit, int] = {}
-    many("INSERT INTO pods VALUES (?, ?, ?, ?, ?)", _pods(parts, units))
+    rows = _objects(parts, bodies, units)
+    many("INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    many("INSERT INTO bodies VALUES (?, ?)", ((number, body) for body, number in bodies.items()))
     place = positions(parts.units)
     many(
         "INSERT INTO units VALUES (?, ?)",
@@ -164,31 +162,34 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: Parts) -> Non
     )
 
 
-def _objects(store: Store, bodies: dict[bytes, int]) -> Iterator[tuple[Any, ...]]:
-    """A row for each object of the store; new bodies get the next number."""
+def _objects(
+    parts: Parts, bodies: dict[bytes, int], units: dict[Unit, int]
+) -> Iterator[tuple[Any, ...]]:
+    """A row for each object of the store; new bodies and units get the next number."""
     for kind in KINDS:
-        for record in store.list(kind).records:
+        for record in parts.store.list(kind).records:
             body = record.body.replace(record.name.encode(), _NAME) if record.name else record.body
             number = bodies.setdefault(body, len(bodies))
             notes = _text(dict(record.annotations)) if record.annotations else None
+            standing = _standing(record.uid, parts, units) if kind is POD else _NOWHERE
             yield (
                 kind.kind, record.namespace, record.name, record.uid, record.version,
-                record.node, notes, number,
+                record.node, notes, number, *standing,
             )  # fmt: skip
 
 
-def _pods(parts: Parts, units: dict[Unit, int]) -> Iterator[tuple[Any, ...]]:
-    """A row for each pod that the plane knew; units that say more than "placed" get a number."""
+def _standing(uid: str, parts: Parts, units: dict[Unit, int]) -> tuple[Any, ...]:
+    """Where a pod stood; units that say more than "placed" get a number."""
     pods = parts.cluster.pods
-    rows = pods.rows()
-    states, serials = pods.state[rows].tolist(), pods.serial[rows].tolist()
-    since = (pods.since[rows] - parts.start).tolist()
-    for row, state, serial, seen in zip(rows.tolist(), states, serials, since, strict=True):
-        unit = parts.units.of_row(row)
-        number = None
-        if unit is not None and not _is_plain(unit):
-            number = units.setdefault(unit, len(units))
-        yield pods.uid[row], serial, state, seen, number
+    row = pods.row(uid)
+    if row is None:
+        return _NOWHERE
+    unit = parts.units.of_row(row)
+    number = None
+    if unit is not None and not _is_plain(unit):
+        number = units.setdefault(unit, len(units))
+    since = float(pods.since[row]) - parts.start
+    return int(pods.serial[row]), int(pods.state[row]), since, number
 
 
 def _is_plain(unit: Unit) -> bool:
@@ -257,7 +258,9 @@ class RecordFile:
 
     def standings(self) -> dict[str, Standing]:
         """Where each pod stood, by uid."""
-        rows = self._rows("SELECT uid, serial, state, since, unit FROM pods")
+        rows = self._rows(
+            "SELECT uid, serial, state, since, unit FROM objects WHERE serial IS NOT NULL"
+        )
         return {uid: Standing(*rest) for uid, *rest in rows}
 
     def unit(self, number: int) -> UnitFacts:

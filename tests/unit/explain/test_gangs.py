@@ -1,0 +1,67 @@
+"""How far a gang would come: what fits together, what the next member lacks."""
+
+import pytest
+
+from stretto.explain.reasons import Code
+from stretto.explain.scene import live_scene
+from stretto.explain.why import Explanation, explain_pod
+from stretto.testing import Harness, make_node, make_pod
+
+
+def gang(size: int, min_member: int, *others: bytes) -> Explanation:
+    harness = Harness(
+        nodes=[make_node(f"n{i}", cpu="4") for i in range(3)], config={"tier": "numpy"}
+    )
+    harness.submit(*others)
+    harness.settle()
+    harness.group("g", min_member)
+    harness.submit(*[make_pod(f"g-{i}", cpu="2", group="g") for i in range(size)])
+    harness.settle()
+    plane = harness.plane
+    return explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), "g-0")
+
+
+def blocker(name: str) -> bytes:
+    return make_pod(name, cpu="3")
+
+
+def test_a_gang_that_no_empty_cluster_could_hold_is_too_big() -> None:
+    said = gang(8, 8)
+    assert said.dominant is not None
+    assert said.dominant.code is Code.GANG_TOO_BIG
+    assert "could hold 6" in said.dominant.sentence
+
+
+def test_a_gang_that_is_short_says_how_many_would_fit() -> None:
+    said = gang(6, 6, blocker("b"))
+    assert said.dominant is not None
+    assert said.dominant.code is Code.GANG_SHORT
+    assert "4 would fit now" in said.dominant.sentence
+
+
+def test_the_next_member_says_what_it_lacks() -> None:
+    facts = gang(6, 6, blocker("b")).gang
+    assert facts is not None
+    assert (facts.needed, facts.fitting, facts.fitting_if_empty) == (6, 4, 6)
+    assert facts.next_pod == "default/g-4"
+    assert facts.next_lacks is not None
+    assert facts.next_lacks.lacks[0].resource == "cpu"
+
+
+def test_a_smaller_minimum_is_offered_as_a_cure() -> None:
+    cures = {each.kind: each for each in gang(6, 6, blocker("b")).cures}
+    assert cures["gang"].amount == 4
+
+
+def test_a_gang_without_all_its_pods_is_incomplete() -> None:
+    said = gang(2, 4)
+    assert said.dominant is not None
+    assert said.dominant.code is Code.GANG_INCOMPLETE
+    assert "Only 2 of the 4 pods" in said.dominant.sentence
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_a_gang_that_is_placed_has_nothing_to_say(size: int) -> None:
+    said = gang(size, 4)
+    assert said.node
+    assert said.gang is None

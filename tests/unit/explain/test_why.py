@@ -1,0 +1,195 @@
+"""Why a pod is pending, why it is where it is, and why it is not there."""
+
+from typing import Any
+
+import pytest
+
+from stretto.base.errors import NotFoundError
+from stretto.explain.reasons import Code, Tier
+from stretto.explain.scene import Scene, live_scene
+from stretto.explain.why import Explanation, explain_pod, explain_pod_on
+from stretto.testing import Harness, make_node, make_pod
+
+GPU = "nvidia.com/gpu"
+NUMPY = {"tier": "numpy"}
+
+
+def nodes() -> list[bytes]:
+    return [
+        make_node("n0", cpu="4", gpus=2, model="T4"),
+        make_node("n1", cpu="4", gpus=2, model="T4"),
+        make_node("n2", cpu="8", taints=[{"key": "own", "value": "x", "effect": "NoSchedule"}]),
+    ]
+
+
+def scene_of(harness: Harness) -> Scene:
+    harness.settle()
+    plane = harness.plane
+    return live_scene(plane.cluster, plane.config.profile, plane.units)
+
+
+def asked(*pods: bytes, about: str, **more: Any) -> Explanation:
+    harness = Harness(nodes=more.pop("nodes", nodes()), config=NUMPY, **more)
+    harness.submit(*pods)
+    return explain_pod(scene_of(harness), about)
+
+
+@pytest.mark.parametrize(
+    ("pod", "code", "words"),
+    [
+        (make_pod("p", cpu="64"), Code.TOO_BIG, "asks for 64 cores, the largest has 4 cores"),
+        (make_pod("p", spec={"nodeSelector": {"a": "b"}}), Code.NOT_ALLOWED, "None of 3 nodes"),
+        (make_pod("p", resources={"x.io/y": "1"}), Code.UNKNOWN_RESOURCE, "x.io/y, which no node"),
+        (
+            make_pod("p", gpus=1, gpu_models="A100"),
+            Code.UNKNOWN_MODEL,
+            "model A100; the nodes have T4",
+        ),
+        (make_pod("p", gpus=9), Code.TOO_BIG, "Not one of the 2 nodes allowed"),
+        (make_pod("p", spec={"schedulingGates": [{"name": "g"}]}), Code.GATED, "gate holds it"),
+        (make_pod("p", group="nobody"), Code.UNKNOWN_GROUP, "PodGroup default/nobody does not"),
+    ],
+)
+def test_the_dominant_reason_is_one_sentence(pod: bytes, code: Code, words: str) -> None:
+    said = asked(pod, about="p")
+    assert said.dominant is not None
+    assert said.dominant.code is code
+    assert words in said.dominant.sentence
+    assert said.reasons[0] == said.dominant
+
+
+def test_no_node_at_all_is_said_plainly() -> None:
+    said = asked(make_pod("p"), about="p", nodes=[])
+    assert said.dominant is not None
+    assert (said.dominant.code, said.dominant.tier) == (Code.NO_NODES, Tier.WAITING)
+
+
+def full() -> Explanation:
+    big = [make_pod(f"full-{i}", cpu="3") for i in range(2)]
+    return asked(*big, make_pod("p", cpu="2", gpus=1), about="p")
+
+
+def test_full_nodes_are_waiting_for_room() -> None:
+    said = full()
+    assert said.dominant is not None
+    assert said.dominant.tier is Tier.WAITING
+    assert "2 of 3 nodes could hold it" in said.dominant.sentence
+
+
+def test_counts_are_in_kubernetes_form_and_overlaps_are_shown() -> None:
+    said = full().nodes
+    assert said is not None
+    assert said.message.startswith("0/3 nodes are available: ")
+    assert {each.reason: each.nodes for each in said.reasons}["Insufficient cpu"] == 2
+    assert said.overlaps[0].reasons == ("node(s) had untolerated taint(s)", f"Insufficient {GPU}")
+
+
+def test_the_nearest_nodes_say_what_they_lack_in_human_units() -> None:
+    said = full().nodes
+    assert said is not None
+    nearest = said.nearest[0]
+    assert nearest.node in {"n0", "n1"}
+    assert [lack.text for lack in nearest.lacks] == ["1 core short (asks 2, 1 free)"]
+
+
+def test_cures_are_room_a_smaller_request_and_events() -> None:
+    kinds = {each.kind: each for each in full().cures}
+    assert kinds["room"].sentence.startswith("Another 1 core free on n")
+    assert (kinds["smaller"].resource, kinds["smaller"].amount) == ("cpu", 1000)
+    assert "a pod leaves its node" in kinds["event"].sentence
+
+
+def test_a_smaller_request_that_is_named_fits() -> None:
+    said = {each.kind: each for each in full().cures}["smaller"]
+    again = make_pod("less", cpu=f"{said.amount}m", gpus=1)
+    big = [make_pod(f"full-{i}", cpu="3") for i in range(2)]
+    assert asked(*big, again, about="less").node != ""
+
+
+def test_a_share_of_a_device_may_be_the_cure() -> None:
+    taken = [make_pod(f"a{i}", gpus=1, gpu_milli=700) for i in range(4)]
+    cures = asked(*taken, make_pod("z", gpus=1), about="z").cures
+    shares = [each.amount for each in cures if each.resource == f"{GPU} milli"]
+    assert shares == [300]
+
+
+def test_a_share_that_finds_no_device_says_what_the_freest_has() -> None:
+    taken = [make_pod(f"a{i}", gpus=1, gpu_milli=700) for i in range(4)]
+    said = asked(*taken, make_pod("z", gpus=1, gpu_milli=500), about="z").nodes
+    assert said is not None
+    assert said.nearest[0].lacks[0].text == f"no {GPU} has 500 thousandths free (the freest 300)"
+
+
+def test_a_rule_that_alone_stands_in_the_way_is_named() -> None:
+    said = asked(make_pod("p", spec={"nodeSelector": {"a": "b"}}), about="p")
+    assert [c.sentence.partition(" nodes")[0] for c in said.cures if c.kind == "rule"] == ["2"]
+
+
+def test_another_model_may_be_the_cure() -> None:
+    said = asked(make_pod("p", gpus=1, gpu_models="A100"), about="p")
+    assert "Allowing model T4" in next(c.sentence for c in said.cures if c.kind == "edit")
+
+
+def test_a_placed_pod_shows_each_score_and_where_it_is() -> None:
+    said = asked(make_pod("p"), about="p")
+    assert said.choice is not None
+    chosen = next(each for each in said.choice.top if each.chosen)
+    assert chosen.node == said.node
+    assert chosen.total == sum(part.score * part.weight for part in chosen.parts)
+
+
+def test_scores_are_of_the_state_without_the_pod() -> None:
+    said = asked(make_pod("p", cpu="3"), about="p")
+    assert said.choice is not None
+    assert said.choice.basis.endswith("with this pod taken out of its node")
+    assert [each.rank for each in said.choice.top] == [1, 1]
+    assert len({each.total for each in said.choice.top}) == 1
+
+
+def test_explaining_changes_nothing() -> None:
+    harness = Harness(nodes=nodes(), config=NUMPY)
+    harness.submit(make_pod("p", cpu="3", gpus=1))
+    scene = scene_of(harness)
+    before = scene.cluster.ledger.used.copy(), scene.cluster.ledger.devices.free.copy()
+    explain_pod(scene, "p")
+    assert (scene.cluster.ledger.used == before[0]).all()
+    assert (scene.cluster.ledger.devices.free == before[1]).all()
+
+
+def test_why_not_there_names_every_rule_and_amount() -> None:
+    harness = Harness(nodes=nodes(), config=NUMPY)
+    harness.submit(make_pod("p", cpu="16"))
+    said = explain_pod_on(scene_of(harness), "p", "n2")
+    assert not said.fits
+    assert said.refusal is not None
+    assert said.refusal.reasons == ("node(s) had untolerated taint(s)", "Insufficient cpu")
+    assert "8 cores short (asks 16, 8 free)" in said.sentence
+
+
+def test_a_node_that_fits_is_compared_with_the_chosen_one() -> None:
+    harness = Harness(nodes=nodes(), config=NUMPY)
+    harness.submit(make_pod("p"))
+    scene = scene_of(harness)
+    other = {"n0": "n1", "n1": "n0"}[harness.node_of("p")]
+    said = explain_pod_on(scene, "p", other)
+    assert said.fits
+    assert said.chosen is not None
+    assert f"as good as {said.chosen.node}" in said.sentence
+
+
+@pytest.mark.parametrize(("pod", "node", "near"), [("wbe", "", "web"), ("web", "n9", "n0")])
+def test_an_unknown_pod_or_node_names_the_nearest(pod: str, node: str, near: str) -> None:
+    harness = Harness(nodes=nodes(), config=NUMPY)
+    harness.submit(make_pod("web"))
+    scene = scene_of(harness)
+    with pytest.raises(NotFoundError, match="did you mean") as caught:
+        explain_pod_on(scene, pod, node) if node else explain_pod(scene, pod)
+    assert near in str(caught.value)
+
+
+def test_a_pod_is_found_by_namespace_too() -> None:
+    harness = Harness(nodes=nodes(), config=NUMPY)
+    harness.submit(make_pod("p"), make_pod("p", namespace="own"))
+    scene = scene_of(harness)
+    assert explain_pod(scene, "own/p").pod == "own/p"
+    assert explain_pod(scene, "p").pod == "default/p"
