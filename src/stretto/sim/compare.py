@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, InvariantBrokenError
 from stretto.inputs.fleet import Fleet
 from stretto.sim.openb import DIGITS, Asked, Run, Study
 
@@ -144,5 +144,5 @@ def _start(fleet: Fleet) -> None:
 def _run(asked: Asked) -> Run:
     """One run in a worker."""
     if _Worker.study is None:
-        raise RuntimeError("a worker was not started")
+        raise InvariantBrokenError("a worker", "it was not started", "report this as a bug")
     return _Worker.study.run(asked)

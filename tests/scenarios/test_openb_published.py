@@ -1,0 +1,73 @@
+"""The published results: ours within their tolerance, on every list and for every policy."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from stretto.inputs.openb import load_openb
+from stretto.inputs.openb_protocol import PUBLISHED_SEEDS
+from stretto.sim.compare import compare
+from stretto.sim.openb import Asked, Run, Study
+from stretto.sim.policies import STUDY
+from stretto.sim.published import TOLERANCE, agreement, read_published
+
+LISTS = ("default", "cpu100", "gpuspec33", "multigpu50")
+PERCENTS = (100, 130)
+
+
+@cache
+def study(folder: Path, workload: str) -> Study:
+    nodes, pods = "openb_node_list_gpu_node.csv", f"openb_pod_list_{workload}.csv"
+    return Study(load_openb(folder / nodes, folder / pods))
+
+
+@cache
+def run(folder: Path, policy: str) -> Run:
+    return study(folder, "default").run(Asked(policy, seed=42))
+
+
+@pytest.mark.parametrize("policy", STUDY)
+def test_one_seed_of_the_default_list_is_near_the_published_mean(
+    shared_data: Path, policy: str
+) -> None:
+    folder = shared_data / "openb"
+    points = {p.arrive_pct: p.gpu_alloc_pct for p in run(folder, policy).points}
+    published = read_published(folder / "published_fgd_results.csv", "default")
+    for percent in PERCENTS:
+        theirs = published[policy]["alloc_pct"][percent]
+        assert points[percent] == pytest.approx(theirs, abs=TOLERANCE[policy])
+
+
+def test_fragmentation_is_near_the_published_mean(shared_data: Path) -> None:
+    folder = shared_data / "openb"
+    points = {p.arrive_pct: p for p in run(folder, "fgd").points}
+    published = read_published(folder / "published_fgd_results.csv", "default")["fgd"]
+    for percent in (50, 100, 130):
+        theirs = published["frag_pct_of_cluster"][percent]
+        assert points[percent].frag_pct_of_cluster == pytest.approx(theirs, abs=0.5)
+
+
+def test_a_run_has_a_point_at_every_whole_percent(shared_data: Path) -> None:
+    points = run(shared_data / "openb", "fgd").points
+    assert [point.arrive_pct for point in points] == list(range(131))
+
+
+def test_what_arrives_is_placed_or_failed(shared_data: Path) -> None:
+    for policy in STUDY:
+        found = run(shared_data / "openb", policy)
+        milli = found.gpu_milli_used + found.gpu_milli_failed
+        assert milli / 6_212_000 == pytest.approx(1.3, abs=0.002)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("workload", LISTS)
+def test_ten_seeds_agree_with_the_published_means(shared_data: Path, workload: str) -> None:
+    folder = shared_data / "openb"
+    asked = [Asked(policy, seed) for policy in STUDY for seed in PUBLISHED_SEEDS]
+    done = compare(study(folder, workload).fleet, asked)
+    published = read_published(folder / "published_fgd_results.csv", workload)
+    found = [a for a in agreement(done.summary, published) if a.arrive_pct in PERCENTS]
+    assert len(found) == len(STUDY) * len(PERCENTS)
+    assert [a for a in found if abs(a.difference) > TOLERANCE[a.policy]] == []

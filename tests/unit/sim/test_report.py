@@ -1,0 +1,106 @@
+"""The report at the end of a run: counts, reasons, GPUs by model, tables and plots."""
+
+import pytest
+
+from stretto.sim.meter import Meter
+from stretto.sim.pending import waiting_pods
+from stretto.sim.report import plots, summarise, tables
+from stretto.testing import Harness, make_node, make_pod
+
+
+def crowded() -> tuple[Harness, Meter]:
+    """Two GPU nodes and one without, and pods of which some fit nowhere."""
+    nodes = [make_node(f"g{i}", cpu="8", gpus=2, model="T4") for i in range(2)]
+    harness = Harness([*nodes, make_node("c", cpu="4")])
+    meter = Meter(harness.plane)
+    harness.submit(*(make_pod(f"gpu-{i}", cpu="1", gpus=1) for i in range(5)))
+    harness.submit(make_pod("big", cpu="9"), make_pod("share", gpus=1, gpu_milli=500))
+    harness.submit(make_pod("odd", resources={"example.com/fpga": "1"}))
+    harness.settle()
+    return harness, meter
+
+
+def test_a_report_counts_what_is_placed_and_what_waits() -> None:
+    harness, meter = crowded()
+    report = summarise(harness.plane, meter)
+    assert (report.nodes, report.pods, report.placed, report.pending) == (3, 8, 4, 4)
+    assert report.placed_by_shard == {"0": 4}
+    assert (report.conflicts, report.conflict_pct) == (0, 0.0)
+
+
+def test_pending_pods_are_counted_by_reason() -> None:
+    harness, _ = crowded()
+    found = {(each.code, each.refusal): each.pods for each in waiting_pods(harness.plane)}
+    assert found[("no-room", "Insufficient nvidia.com/gpu")] == 2
+    assert found[("too-big", "Insufficient cpu")] == 1
+    assert found[("unknown-resource", "")] == 1
+
+
+def test_each_reason_has_an_example_and_a_sentence() -> None:
+    harness, _ = crowded()
+    [big] = [each for each in waiting_pods(harness.plane) if each.code == "too-big"]
+    assert big.example == "default/big"
+    assert "asks for 9 cores" in big.sentence
+
+
+def test_kinds_beyond_the_limit_are_counted_without_being_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stretto.sim.pending.ASKED", 1)
+    harness, _ = crowded()
+    found = waiting_pods(harness.plane)
+    assert sum(each.pods for each in found) == 4
+    assert "not looked at" in {each.code for each in found}
+
+
+def test_a_gang_that_is_short_says_so() -> None:
+    harness = Harness([make_node("n", cpu="2")])
+    harness.group("g", 3)
+    harness.submit(*(make_pod(f"m{i}", cpu="1", group="g") for i in range(3)))
+    harness.settle()
+    [found] = waiting_pods(harness.plane)
+    assert (found.code, found.pods) == ("gang-too-big", 3)
+
+
+def test_gpus_are_reported_by_model() -> None:
+    harness, meter = crowded()
+    [model] = summarise(harness.plane, meter).models
+    assert (model.model, model.nodes, model.gpus) == ("T4", 2, 4)
+    assert model.allocated_pct == pytest.approx(100 * model.allocated_milli / 4000)
+    assert 0 <= model.fragmented_pct <= 100 - model.allocated_pct
+
+
+def test_other_resources_leave_out_places_for_pods() -> None:
+    harness, meter = crowded()
+    found = {each.resource: each for each in summarise(harness.plane, meter).resources}
+    assert list(found) == ["cpu", "memory"]
+    assert found["cpu"].offered == 20_000
+
+
+def test_latency_is_in_milliseconds_of_the_plane_s_clock() -> None:
+    harness = Harness([make_node("n", cpu="1")])
+    meter = Meter(harness.plane)
+    harness.submit(make_pod("a", cpu="1"), make_pod("b", cpu="1"))
+    harness.settle()
+    harness.clock.advance(2.0)
+    harness.delete("a")
+    harness.settle()
+    latency = summarise(harness.plane, meter).latency
+    assert latency is not None
+    assert (latency.max_ms, latency.p50_ms) == (2000.0, 1000.0)
+
+
+def test_a_run_without_pods_has_a_report() -> None:
+    harness = Harness([make_node("n")])
+    report = summarise(harness.plane, Meter(harness.plane), partial=True)
+    assert (report.placed, report.latency, report.waiting, report.partial) == (0, None, (), True)
+    assert [table.title for table in tables(report)] == ["", "other resources"]
+    assert list(plots(report)) == ["placed.png"]
+
+
+def test_tables_and_plots_show_what_there_is() -> None:
+    harness, meter = crowded()
+    report = summarise(harness.plane, meter)
+    assert [table.title for table in tables(report)] == ["", "pending", "GPUs", "other resources"]
+    assert all(len(row) == len(t.columns) for t in tables(report) for row in t.rows)
+    assert all(picture.startswith(b"\x89PNG") for picture in plots(report).values())
