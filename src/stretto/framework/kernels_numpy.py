@@ -75,8 +75,13 @@ def refresh(
     log: IntArray,
     log_state: npt.NDArray[np.int64],
     limit: int,
+    lean: bool,
 ) -> int:
-    """Bring a class's row up to the end of the log; returns its cache entry."""
+    """Bring a class's row up to the end of the log; returns its cache entry.
+
+    Here every entry is whole: a lean one would save no time.
+    """
+    del lean
     program = Program(classes, static, pair, scores, typical, thresholds)
     return _refresh(program, c, State(*state), cache, log, log_state, limit)
 
@@ -101,6 +106,7 @@ def _refresh(
     else:
         replay(program, c, state, cache.row[k], cache.peak[k], log[position - base : length])
     cache.position[k] = head
+    cache.whole[k] = 1
     return k
 
 

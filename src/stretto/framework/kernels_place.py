@@ -11,12 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.kernels_point import (
-    fgd_score,
-    fullest_device,
-    pair_score,
-    slot_value,
-)
+from stretto.framework.kernels_point import fgd_score, fullest_device, slot_value
+from stretto.framework.kernels_rows import rebuild_plain, refresh
 from stretto.framework.program import DevicePick, Pick
 from stretto.state.devices import MAX_DEVICES, WHOLE
 from stretto.state.slots import BLOCK
@@ -24,222 +20,6 @@ from stretto.state.slots import BLOCK
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _ROTATE, _RANK = int(Pick.ROTATE), int(Pick.RANK)
 _SCORED, _DRAWN = int(DevicePick.SCORED), int(DevicePick.RANDOM)
-
-
-@njit(**_FLAGS)
-def _scan_pair(row, eligible, score, free, percent, request, ask, pair):
-    """Rows of classes that only the pair and static scores weigh: one vectorised pass.
-
-    ``request`` is (column, amount) three times, the last repeated when there are fewer.
-    """
-    c0, a0, c1, a1, c2, a2 = request
-    f0, f1, f2 = free[c0], free[c1], free[c2]
-    g0, g1 = free[pair.first], free[pair.second]
-    p0, p1 = percent[pair.first], percent[pair.second]
-    q0, q1 = ask
-    w0, w1 = pair.first_weight, pair.second_weight
-    least, most, balanced = pair.least, pair.most, pair.balanced
-    for s in range(row.shape[0]):
-        t0 = np.float32(g0[s] - q0) * p0[s]
-        t1 = np.float32(g1[s] - q1) * p1[s]
-        total = np.int32(score[s]) + pair_score(t0, t1, w0, w1, least, most, balanced)
-        passes = (
-            np.int32(eligible[s])
-            & np.int32(f0[s] >= a0)
-            & np.int32(f1[s] >= a1)
-            & np.int32(f2[s] >= a2)
-        )
-        row[s] = np.int16(passes * (np.int32(1) + max(total, np.int32(0))))
-
-
-@njit(**_FLAGS)
-def _and_fits(row, column, amount):
-    """Clear the slots where one more resource does not fit."""
-    for s in range(row.shape[0]):
-        row[s] = row[s] * np.int16(column[s] >= amount)
-
-
-@njit(**_FLAGS)
-def _and_ports(row, ports, mask):
-    """Clear the slots where a host port is taken."""
-    for w in range(mask.shape[0]):
-        if mask[w] == 0:
-            continue
-        for s in range(row.shape[0]):
-            row[s] = row[s] * np.int16(ports[s, w] & mask[w] == 0)
-
-
-@njit(**_FLAGS)
-def has_devices(device_free, device_kind, device_model, s, wanted, models):
-    """Whether a slot has the devices that a class asks; see ``ClassTable.device``."""
-    for q in range(models.shape[0]):
-        need, milli, kind = wanted[4 * q], wanted[4 * q + 1], wanted[4 * q + 2]
-        for d in range(MAX_DEVICES):
-            if (
-                device_kind[s, d] == kind
-                and device_free[s, d] >= milli
-                and (models[q] >> np.int64(device_model[s, d])) & 1
-            ):
-                need -= 1
-        if need > 0:
-            return False
-    return True
-
-
-@njit(**_FLAGS)
-def _and_devices(row, device_free, device_kind, device_model, wanted, models):
-    """Clear the slots that lack the devices asked for."""
-    for s in range(row.shape[0]):
-        if row[s] > 0 and not has_devices(
-            device_free, device_kind, device_model, s, wanted, models
-        ):
-            row[s] = 0
-
-
-@njit(**_FLAGS)
-def find_peaks(row, peak):
-    """Maxima of the row's blocks."""
-    for b in range(peak.shape[0]):
-        low = b * BLOCK
-        top = np.int16(0)
-        for s in range(BLOCK):
-            top = max(top, row[low + s])
-        peak[b] = top
-
-
-@njit(**_FLAGS)
-def rebuild(classes, static, pair, scores, typical, thresholds, c, state, row, peak):
-    """Compute a class's whole row afresh."""
-    free, percent = state[0], state[1]
-    if not is_plain(classes, pair, scores, c):
-        for s in range(row.shape[0]):
-            row[s] = np.int16(
-                slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
-            )
-        find_peaks(row, peak)
-        return
-    n = classes.requests[c]
-    j1, j2 = min(1, n - 1), min(2, n - 1)
-    request = (
-        classes.column[c, 0],
-        classes.amount[c, 0],
-        classes.column[c, j1],
-        classes.amount[c, j1],
-        classes.column[c, j2],
-        classes.amount[c, j2],
-    )
-    ask = (classes.ask[c, pair.first], classes.ask[c, pair.second])
-    eligible, score = static.eligible[classes.filter_row[c]], static.score[classes.score_row[c]]
-    _scan_pair(row, eligible, score, free, percent, request, ask, pair)
-    for i in range(3, n):
-        _and_fits(row, free[classes.column[c, i]], classes.amount[c, i])
-    if classes.port_row[c] > 0:
-        _and_ports(row, state[2], static.port_conflict[classes.port_row[c]])
-    if classes.device[c, 0] + classes.device[c, 4] > 0:
-        _and_devices(row, state[3], state[4], state[5], classes.device[c], classes.models[c])
-    find_peaks(row, peak)
-
-
-@njit(**_FLAGS)
-def _put(row, peak, s, value):
-    """Set one slot of a row and keep its block's maximum."""
-    old = row[s]
-    if value == old:
-        return
-    row[s] = value
-    b = s // BLOCK
-    if value > peak[b]:
-        peak[b] = value
-    elif old == peak[b]:
-        low = b * BLOCK
-        top = np.int16(0)
-        for t in range(BLOCK):
-            top = max(top, row[low + t])
-        peak[b] = top
-
-
-@njit(**_FLAGS)
-def _named_again(entries, e):
-    """Whether an entry is named again soon: then the later one will do."""
-    for f in range(e + 1, min(e + 5, entries.shape[0])):
-        if entries[f] == entries[e]:
-            return True
-    return False
-
-
-@njit(**_FLAGS)
-def _replay_plain(row, peak, entries, eligible, score, amounts, asked, ports, devices, pair):
-    """``replay`` where only amounts, ports, devices and static rows matter.
-
-    Every array is taken out of its table once: inside the loop that would cost more than the work.
-    ``amounts`` is (free, percent), ``asked`` (column, amount, how many, first ask, second ask),
-    ``ports`` (used, mask), ``devices`` (free, kind, model, requests, models).
-    """
-    free, percent = amounts
-    column, amount, n, q0, q1 = asked
-    used, mask = ports
-    device_free, device_kind, device_model, wanted, models = devices
-    a, b = pair.first, pair.second
-    w0, w1 = pair.first_weight, pair.second_weight
-    least, most, balanced = pair.least, pair.most, pair.balanced
-    for e in range(entries.shape[0]):
-        if _named_again(entries, e):
-            continue
-        s = entries[e]
-        passes = eligible[s] != 0
-        for i in range(n):
-            passes = passes and free[column[i], s] >= amount[i]
-        for w in range(mask.shape[0]):
-            passes = passes and used[s, w] & mask[w] == 0
-        if passes and wanted[0] + wanted[4] > 0:
-            passes = has_devices(device_free, device_kind, device_model, s, wanted, models)
-        if not passes:
-            _put(row, peak, s, np.int16(0))
-            continue
-        t0 = np.float32(free[a, s] - q0) * percent[a, s]
-        t1 = np.float32(free[b, s] - q1) * percent[b, s]
-        total = np.int32(score[s]) + pair_score(t0, t1, w0, w1, least, most, balanced)
-        _put(row, peak, s, np.int16(np.int32(1) + max(total, np.int32(0))))
-
-
-@njit(**_FLAGS)
-def is_plain(classes, pair, scores, c):
-    """Whether a class is judged by amounts, ports, devices and static rows alone."""
-    return (
-        scores.code.shape[0] == 0
-        and classes.extra_row[c] < 0
-        and classes.requests[c] > 0
-        and pair.first_weight + pair.second_weight > 0
-    )
-
-
-@njit(**_FLAGS)
-def replay(classes, static, pair, scores, typical, thresholds, c, state, row, peak, entries):
-    """Recompute the slots that a stretch of the log names, and the maxima they touch."""
-    if is_plain(classes, pair, scores, c):
-        p = classes.port_row[c]
-        asked = (
-            classes.column[c],
-            classes.amount[c],
-            classes.requests[c],
-            classes.ask[c, pair.first],
-            classes.ask[c, pair.second],
-        )
-        mask = static.port_conflict[p] if p > 0 else static.port_conflict[p, :0]
-        devices = (state[3], state[4], state[5], classes.device[c], classes.models[c])
-        _replay_plain(
-            row, peak, entries, static.eligible[classes.filter_row[c]],
-            static.score[classes.score_row[c]], (state[0], state[1]), asked, (state[2], mask),
-            devices, pair,
-        )  # fmt: skip
-        return
-    for e in range(entries.shape[0]):
-        if not _named_again(entries, e):
-            s = entries[e]
-            value = slot_value(
-                classes, static, pair, scores, typical, thresholds, c, s, state
-            )
-            _put(row, peak, s, np.int16(value))
 
 
 @njit(**_FLAGS)
@@ -267,8 +47,7 @@ def choose(row, peak, choice, draw):
     if top == 0:
         return -1
     if choice.pick == _ROTATE:
-        turns = (choice.block_zone, choice.stride, choice.passes, choice.cursor)
-        return _choose_rotating(row, peak, own, only_own, top, turns)
+        return _choose_rotating(row, peak, own, only_own, top, choice)
     if choice.pick == _RANK:
         return _choose_by_rank(row, peak, own, only_own, top, choice.rank)
     return _choose_by_draw(row, peak, own, only_own, top, draw)
@@ -309,14 +88,10 @@ def _choose_by_draw(row, peak, own, only_own, top, draw):
 
 
 @njit(**_FLAGS)
-def _choose_rotating(row, peak, own, only_own, top, turns):
-    """Zones take turns by their share of nodes (stride scheduling), slots within a zone in a ring.
-
-    ``turns`` is (zone of each block, strides, passes, cursors); see ``Choice``.
-    """
-    block_zone, stride, passes, cursor = turns
-    zones = stride.shape[0]
-    now = passes[zones]
+def _next_zone(peak, own, only_own, top, choice):
+    """The zone whose turn it is among those with a best slot (stride scheduling by nodes)."""
+    block_zone, passes = choice.block_zone, choice.passes
+    now = passes[passes.shape[0] - 1]
     zone, soonest = np.int32(-1), np.int64(0)
     for b in range(peak.shape[0]):
         if peak[b] == top and (own[b] or not only_own):
@@ -324,27 +99,81 @@ def _choose_rotating(row, peak, own, only_own, top, turns):
             due = max(passes[z], now)
             if zone < 0 or due < soonest or (due == soonest and z < zone):
                 zone, soonest = z, due
-    start = cursor[zone]
+    return zone
+
+
+@njit(**_FLAGS)
+def _next_block(peak, own, only_own, top, zone, block_zone, first, i):
+    """The first block with a best slot of a zone, from the ``i``-th of the ring on.
+
+    The ring starts and ends with block ``first``; returns the step, or the ring's length + 1.
+    """
     blocks = peak.shape[0]
-    first = start // BLOCK
-    found = -1
-    for i in range(blocks + 1):
+    while i <= blocks:
         b = first + i
         if b >= blocks:
             b -= blocks
-        if peak[b] != top or block_zone[b] != zone or (only_own and not own[b]):
-            continue
-        low = b * BLOCK
-        begin = start if i == 0 else low
-        for s in range(begin, low + BLOCK):
-            if row[s] == top:
-                found = s
-                break
-        if found >= 0:
-            break
-    cursor[zone] = (found + 1) % row.shape[0]
-    passes[zone] = soonest + stride[zone]
-    passes[zones] = soonest
+        if peak[b] == top and block_zone[b] == zone and (own[b] or not only_own):
+            return i
+        i += 1
+    return i
+
+
+@njit(**_FLAGS)
+def _first_in_block(row, top, b, begin):
+    """The first best slot of a block at or after ``begin``; -1 for none."""
+    for s in range(max(begin, b * BLOCK), (b + 1) * BLOCK):
+        if row[s] == top:
+            return s
+    return -1
+
+
+@njit(**_FLAGS)
+def _take_turn(choice, zone, found, size):
+    """A slot was picked in a zone: the cursor moves on, and the zone's turn is over."""
+    passes = choice.passes
+    choice.cursor[zone] = (found + 1) % size
+    last = passes.shape[0] - 1
+    soonest = max(passes[zone], passes[last])
+    passes[zone] = soonest + choice.stride[zone]
+    passes[last] = soonest
+
+
+@njit(**_FLAGS)
+def _choose_rotating(row, peak, own, only_own, top, choice):
+    """Zones take turns by their share of nodes, slots within a zone in a ring."""
+    zone = _next_zone(peak, own, only_own, top, choice)
+    block_zone, start = choice.block_zone, choice.cursor[zone]
+    first, i, found = start // BLOCK, 0, -1
+    while found < 0:
+        i = _next_block(peak, own, only_own, top, zone, block_zone, first, i)
+        found = _first_in_block(row, top, (first + i) % peak.shape[0], start if i == 0 else 0)
+        i += 1
+    _take_turn(choice, zone, found, row.shape[0])
+    return found
+
+
+@njit(**_FLAGS)
+def _choose_lean(classes, static, pair, c, state, row, peak, choice):
+    """``choose`` by turns for an entry without a row: only blocks looked at are filled in."""
+    own = choice.own_block
+    only_own = True
+    top = _top(peak, own, True)
+    if top == 0:
+        only_own = False
+        top = _top(peak, own, False)
+    if top == 0:
+        return -1
+    zone = _next_zone(peak, own, only_own, top, choice)
+    block_zone, start = choice.block_zone, choice.cursor[zone]
+    first, i, found = start // BLOCK, 0, -1
+    while found < 0:
+        i = _next_block(peak, own, only_own, top, zone, block_zone, first, i)
+        b = (first + i) % peak.shape[0]
+        rebuild_plain(classes, static, pair, c, state, row, peak, b, True)
+        found = _first_in_block(row, top, b, start if i == 0 else 0)
+        i += 1
+    _take_turn(choice, zone, found, row.shape[0])
     return found
 
 
@@ -416,33 +245,6 @@ def apply(classes, static, c, s, state, mask, sign):
 
 
 @njit(**_FLAGS)
-def row_length(cache):
-    """Slots in a row: where rows cost as much per slot as replaying, this is the break-even."""
-    return cache.row.shape[1]
-
-
-@njit(**_FLAGS)
-def refresh(classes, static, pair, scores, typical, thresholds, c, state, cache, log, log_state, limit):
-    """Bring a class's row up to the end of the log; returns its cache entry."""
-    k = cache.entry[c]
-    head = log_state[0] + log_state[1]
-    position = cache.position[k]
-    if position == head:
-        return k
-    most = limit if scores.code.shape[0] == 0 else row_length(cache)
-    if position < log_state[0] or head - position > most:
-        rebuild(classes, static, pair, scores, typical, thresholds, c, state, cache.row[k], cache.peak[k])
-    else:
-        entries = log[position - log_state[0] : log_state[1]]
-        replay(
-            classes, static, pair, scores, typical, thresholds, c, state,
-            cache.row[k], cache.peak[k], entries,
-        )  # fmt: skip
-    cache.position[k] = head
-    return k
-
-
-@njit(**_FLAGS)
 def place(program, state, cache, log, log_state, choice, batch, limit):
     """Place a batch of units in order; returns how many units were tried.
 
@@ -469,9 +271,13 @@ def place(program, state, cache, log, log_state, choice, batch, limit):
             else:
                 k = refresh(
                     classes, static, pair, scores, typical, thresholds, c, state, cache,
-                    log, log_state, limit,
+                    log, log_state, limit, choice.pick == _ROTATE,
                 )  # fmt: skip
-                s = choose(cache.row[k], cache.peak[k], choice, batch.draw[i])
+                row, peak = cache.row[k], cache.peak[k]
+                if cache.whole[k]:
+                    s = choose(row, peak, choice, batch.draw[i])
+                else:
+                    s = _choose_lean(classes, static, pair, c, state, row, peak, choice)
                 if s < 0:
                     failed_class = c
             batch.slot[i] = s

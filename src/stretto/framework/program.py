@@ -220,6 +220,8 @@ class ScoreCache(NamedTuple):
     position: npt.NDArray[np.int64]
     #: int32[class]: entry of a class; -1 for none.
     entry: npt.NDArray[np.int32]
+    #: uint8[entry]: 1 where the row is whole; 0 where only the maxima are kept (a lean entry).
+    whole: npt.NDArray[np.uint8]
 
 
 class Batch(NamedTuple):

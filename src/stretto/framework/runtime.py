@@ -190,7 +190,8 @@ class Runtime:
         if self.columns.size == 0:
             return np.zeros(0, np.int16)
         self._make_ready(np.array([class_id], np.int32))
-        self._kernel.refresh(*self._program(), class_id, self._state(), self._cache(), *self._log())
+        cache = self._cache()
+        self._kernel.refresh(*self._program(), class_id, self._state(), cache, *self._log(), False)
         return self._entries.row[self._entries.entry[class_id]]
 
     def reference_row(self, class_id: int) -> npt.NDArray[np.int16]:
@@ -246,7 +247,7 @@ class Runtime:
 
     def _cache(self) -> ScoreCache:
         e = self._entries
-        return ScoreCache(e.row, e.peak, e.position, e.entry)
+        return ScoreCache(e.row, e.peak, e.position, e.entry, e.whole)
 
     def _log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], int]:
         limit = max(64, self.columns.size // REPLAY_SHARE)
@@ -295,6 +296,7 @@ class _Entries:
         self.peak: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.position: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self.entry: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self.whole: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._holder: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._used: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -305,6 +307,7 @@ class _Entries:
         self.row = np.zeros((0, size), np.int16)
         self.peak = np.zeros((0, size // BLOCK), np.int16)
         self.position = np.zeros(0, np.int64)
+        self.whole = np.zeros(0, np.uint8)
         self.entry[:] = -1
         self._holder = np.zeros(0, np.int64)
         self._used = np.zeros(0, np.int64)
@@ -346,6 +349,7 @@ class _Entries:
         self._holder[entries] = missing
         self._used[entries] = self._turn
         self.position[entries] = -1
+        self.whole[entries] = 0
 
     def _grow(self, length: int) -> None:
         more = length - len(self.position)
@@ -353,5 +357,6 @@ class _Entries:
         self.row = np.concatenate([self.row, np.zeros((more, size), np.int16)])
         self.peak = np.concatenate([self.peak, np.zeros((more, blocks), np.int16)])
         self.position = np.concatenate([self.position, np.full(more, -1, np.int64)])
+        self.whole = np.concatenate([self.whole, np.zeros(more, np.uint8)])
         self._holder = np.concatenate([self._holder, np.zeros(more, np.int64)])
         self._used = np.concatenate([self._used, np.zeros(more, np.int64)])

@@ -21,7 +21,7 @@ class Kernel(NamedTuple):
     name: str
     #: ``place(program, state, cache, log, log_state, choice, batch, limit)``: units tried.
     place: Callable[..., Any]
-    #: ``refresh(*program, class_id, state, cache, log, log_state, limit)``: entry of a fresh row.
+    #: ``refresh(*program, class_id, state, cache, log, log_state, limit, lean)``: a class's entry.
     refresh: Callable[..., Any]
 
 
@@ -42,9 +42,9 @@ def kernel(tier: str = "auto") -> Kernel:
         from stretto.framework import kernels_numpy
 
         return Kernel("numpy", kernels_numpy.place, kernels_numpy.refresh)
-    from stretto.framework import kernels_place
+    from stretto.framework import kernels_place, kernels_rows
 
-    return Kernel("numba", kernels_place.place, kernels_place.refresh)
+    return Kernel("numba", kernels_place.place, kernels_rows.refresh)
 
 
 def has_numba() -> bool:

@@ -1,0 +1,169 @@
+"""A pod as the plugins read it: the wire object and what is worked out from it once.
+
+What follows from the spec alone (and the namespace) is a ``Shape``, shared by all pods of the same
+spec: a controller's thousand pods are compiled once.
+"""
+
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from stretto.api import effective
+from stretto.api.effective import HostPort
+from stretto.api.pods import Pod
+from stretto.framework.exact import requests
+from stretto.framework.exact.requests import Amounts
+from stretto.framework.exact.terms import Terms, terms_of
+
+NEVER_STARTED: Final = 2**63 - 1
+"""Start of a pod that has not started: later than all others, as upstream takes the present."""
+SHAPES_KEPT: Final = 1 << 14
+"""Compiled specs kept; beyond it all are forgotten and made again when asked for."""
+
+
+class Shape:
+    """What follows from a pod's spec and namespace."""
+
+    def __init__(self, pod: Pod) -> None:
+        """Note the pod; parts are worked out when first asked for."""
+        self._pod = pod
+
+    @cached_property
+    def filter_requests(self) -> Amounts:
+        """What must be free."""
+        return requests.filter_requests(self._pod)
+
+    @cached_property
+    def fit_score(self) -> tuple[int, int]:
+        """cpu and memory for the least-allocated score."""
+        return requests.fit_score_requests(self._pod)
+
+    @cached_property
+    def balance(self) -> tuple[int, int]:
+        """cpu and memory for the balance score."""
+        return requests.balance_requests(self._pod)
+
+    @cached_property
+    def running(self) -> tuple[Amounts, int, int]:
+        """What the pod takes on a node, and cpu and memory as the score sees them."""
+        return requests.running(self._pod)
+
+    @cached_property
+    def ports(self) -> tuple[HostPort, ...]:
+        """Ports of the node."""
+        return effective.host_ports(self._pod.spec)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Terms of pod affinity."""
+        return terms_of(self._pod)
+
+    @cached_property
+    def claims(self) -> tuple[tuple[str, bool], ...]:
+        """Names of the claims mentioned, and whether each is made for the pod (a suffix then)."""
+        found: list[tuple[str, bool]] = []
+        for volume in self._pod.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                found.append((volume.persistent_volume_claim.claim_name, False))
+            elif volume.ephemeral is not None:
+                found.append((volume.name, True))
+        return tuple(found)
+
+    @cached_property
+    def node_key(self) -> bytes:
+        """Equal for pods whose node selector and required node affinity are the same."""
+        affinity = self._pod.spec.affinity
+        nodes = affinity.node_affinity if affinity is not None else None
+        return msgspec.json.encode(
+            (self._pod.spec.node_selector, nodes.required if nodes is not None else None)
+        )
+
+    @cached_property
+    def preferred_key(self) -> bytes:
+        """Equal for pods whose preferred node affinity is the same; empty without any."""
+        affinity = self._pod.spec.affinity
+        if affinity is None or affinity.node_affinity is None:
+            return b""
+        preferred = affinity.node_affinity.preferred
+        return msgspec.json.encode(preferred) if preferred else b""
+
+    @cached_property
+    def toleration_key(self) -> bytes:
+        """Equal for pods that tolerate the same."""
+        tolerations = self._pod.spec.tolerations
+        return msgspec.json.encode(tolerations) if tolerations else b""
+
+    @cached_property
+    def images(self) -> tuple[str, ...]:
+        """Images by their full names, init containers first."""
+        spec = self._pod.spec
+        return tuple(image_name(each.image) for each in (*spec.init_containers, *spec.containers))
+
+
+class PodFacts:
+    """One pod."""
+
+    __slots__ = ("key", "labels", "namespace", "pod", "priority", "shape", "start", "terminating")
+
+    def __init__(self, pod: Pod, shape: Shape) -> None:
+        """Read a pod's identity."""
+        meta = pod.metadata
+        #: The wire object.
+        self.pod = pod
+        #: What follows from its spec.
+        self.shape = shape
+        #: Its namespace.
+        self.namespace = meta.namespace
+        #: Namespace and name.
+        self.key = (meta.namespace, meta.name)
+        #: Its labels.
+        self.labels = meta.labels
+        #: Its priority; 0 when none was resolved.
+        self.priority = pod.spec.priority or 0
+        #: When a node started it, in microseconds; ``NEVER_STARTED`` if none has.
+        self.start = started(pod.status.start_time)
+        #: Whether its deletion was asked for.
+        self.terminating = meta.deletion_timestamp is not None
+
+    def claim_names(self) -> list[tuple[str, bool]]:
+        """Claims of the pod, and whether each was made for it."""
+        name = self.key[1]
+        return [(f"{name}-{each}" if own else each, own) for each, own in self.shape.claims]
+
+
+class Compiler:
+    """Makes facts of pods; equal specs are compiled once."""
+
+    def __init__(self) -> None:
+        """Start with nothing compiled."""
+        self._shapes: dict[tuple[str, bytes], Shape] = {}
+
+    def facts(self, pod: Pod) -> PodFacts:
+        """What the plugins read of a pod."""
+        status = pod.status
+        if status.container_statuses or status.init_container_statuses or status.resources:
+            return PodFacts(pod, Shape(pod))
+        spec = pod.spec
+        if spec.node_name:
+            spec = msgspec.structs.replace(spec, node_name="")
+        key = (pod.metadata.namespace, msgspec.json.encode(spec))
+        shape = self._shapes.get(key)
+        if shape is None:
+            if len(self._shapes) >= SHAPES_KEPT:
+                self._shapes.clear()
+            shape = self._shapes[key] = Shape(pod)
+        return PodFacts(pod, shape)
+
+
+def started(time: str | None) -> int:
+    """An RFC 3339 time in microseconds."""
+    if time is None:
+        return NEVER_STARTED
+    return round(datetime.fromisoformat(time).timestamp() * 1e6)
+
+
+def image_name(name: str) -> str:
+    """An image's name with its tag, ``latest`` where none is written."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"

@@ -1,0 +1,135 @@
+"""A cluster as the exact path sees it: nodes in columns, pods on them, all other objects.
+
+Kept up to date change by change. ``assume`` puts a decided pod on its node at once, so that the
+next decision counts it; ``forget`` takes it away again.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stretto.api.core import Node
+from stretto.api.effective import ANY_ADDRESS, HostPort
+from stretto.api.meta import Wire
+from stretto.api.pods import Pod
+from stretto.framework.exact.nodes import NodeColumns
+from stretto.framework.exact.objects import ClusterObjects
+from stretto.framework.exact.pod_facts import Compiler, PodFacts
+from stretto.framework.exact.requests import is_scalar
+from stretto.framework.exact.status import BoolArray, IntArray
+from stretto.framework.exact.tallies import Population
+
+COUNTED = frozenset({"cpu", "memory", "ephemeral-storage"})
+
+
+class Snapshot:
+    """Nodes, pods and objects of one cluster."""
+
+    def __init__(
+        self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), objects: Iterable[Wire] = ()
+    ) -> None:
+        """Take a cluster; pods name their nodes, and those on unknown nodes are passed over."""
+        #: Nodes.
+        self.nodes = NodeColumns()
+        #: Everything else but pods.
+        self.objects = ClusterObjects(objects)
+        #: Pods counted by labels and by terms.
+        self.population = Population()
+        #: Compiled specs.
+        self.compiler = Compiler()
+        #: Pods by node, in the order they came.
+        self.pods_on: list[list[PodFacts]] = []
+        #: Node by pod.
+        self.node_of: dict[tuple[str, str], int] = {}
+        #: int64[n] by resource: what pods take.
+        self.used: dict[str, IntArray] = {}
+        #: int64[n]: cpu that pods take, with the defaults of scores.
+        self.seen_cpu: IntArray = np.zeros(0, np.int64)
+        #: int64[n]: memory that pods take, with the defaults of scores.
+        self.seen_memory: IntArray = np.zeros(0, np.int64)
+        #: int64[n]: pods.
+        self.pod_count: IntArray = np.zeros(0, np.int64)
+        #: Pods by claim.
+        self.claim_users: dict[tuple[str, str], int] = {}
+        #: Pods by node's port and node.
+        self.port_users: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
+        for node in nodes:
+            self.put_node(node)
+        for pod in pods:
+            self.add_pod(pod)
+
+    def put_node(self, node: Node) -> None:
+        """Add a node or replace its namesake; its pods stay."""
+        position = self.nodes.put(node)
+        if position < len(self.pods_on):
+            return
+        self.pods_on.append([])
+        self.population.grow(position + 1)
+        for resource, column in self.used.items():
+            self.used[resource] = np.append(column, 0)
+        self.seen_cpu = np.append(self.seen_cpu, 0)
+        self.seen_memory = np.append(self.seen_memory, 0)
+        self.pod_count = np.append(self.pod_count, 0)
+
+    def add_pod(self, pod: Pod) -> None:
+        """Add a running pod to the node that it names."""
+        position = self.nodes.index.get(pod.spec.node_name)
+        if position is not None:
+            self._place(self.compiler.facts(pod), position, 1)
+
+    def assume(self, pod: PodFacts, node: str) -> None:
+        """Count a decided pod on its node."""
+        self._place(pod, self.nodes.index[node], 1)
+
+    def forget(self, key: tuple[str, str]) -> None:
+        """Take a pod away by namespace and name."""
+        node = self.node_of[key]
+        facts = next(each for each in self.pods_on[node] if each.key == key)
+        self._place(facts, node, -1)
+
+    def used_of(self, resource: str) -> IntArray:
+        """int64[n]: what pods take of a resource."""
+        found = self.used.get(resource)
+        return np.zeros(self.nodes.count, np.int64) if found is None else found
+
+    def port_taken(self, port: HostPort) -> BoolArray:
+        """bool[n]: nodes on which a port conflicts with a pod's."""
+        taken = np.zeros(self.nodes.count, np.bool_)
+        by_address = self.port_users.get((port.protocol, port.port), {})
+        for address, users in by_address.items():
+            if port.ip in (address, ANY_ADDRESS) or address == ANY_ADDRESS:
+                taken[list(users)] = True
+        return taken
+
+    def _place(self, pod: PodFacts, node: int, by: int) -> None:
+        amounts, cpu, memory = pod.shape.running
+        for resource, amount in amounts.items():
+            if resource in COUNTED or is_scalar(resource):
+                column = self.used.get(resource)
+                if column is None:
+                    column = self.used[resource] = np.zeros(self.nodes.count, np.int64)
+                column[node] += by * amount
+        self.seen_cpu[node] += by * cpu
+        self.seen_memory[node] += by * memory
+        self.pod_count[node] += by
+        self.population.count(pod, node, by)
+        for name, own in pod.shape.claims:
+            if not own:
+                _count(self.claim_users, (pod.namespace, name), by)
+        for port in pod.shape.ports:
+            by_address = self.port_users.setdefault((port.protocol, port.port), {})
+            _count(by_address.setdefault(port.ip, {}), node, by)
+        if by > 0:
+            self.pods_on[node].append(pod)
+            self.node_of[pod.key] = node
+        else:
+            self.pods_on[node].remove(pod)
+            del self.node_of[pod.key]
+
+
+def _count[K](counts: dict[K, int], key: K, by: int) -> None:
+    left = counts.get(key, 0) + by
+    if left:
+        counts[key] = left
+    else:
+        del counts[key]

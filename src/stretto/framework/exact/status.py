@@ -1,0 +1,92 @@
+"""Verdicts of kube-scheduler's plugins: of one node as a status, of all nodes as columns."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+BoolArray = npt.NDArray[np.bool_]
+"""bool[n]: one answer per node."""
+IntArray = npt.NDArray[np.int64]
+"""int64[n]: one amount per node."""
+
+
+class Code(StrEnum):
+    """What a plugin says, spelled as upstream spells it."""
+
+    SUCCESS = "Success"
+    #: Not now; removing pods may help.
+    UNSCHEDULABLE = "Unschedulable"
+    #: Not now, and removing pods does not help.
+    UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    #: The plugin has no say about this pod.
+    SKIP = "Skip"
+    #: Something that the plugin needs is broken; the cycle ends.
+    ERROR = "Error"
+
+
+class Status(NamedTuple):
+    """What one plugin says of a pod, or of a pod and a node."""
+
+    #: The verdict.
+    code: Code
+    #: Why, in upstream's words.
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """The reasons as events show them."""
+        return ", ".join(self.reasons)
+
+
+SUCCESS: Final = Status(Code.SUCCESS)
+SKIP: Final = Status(Code.SKIP)
+
+
+def unresolvable(reason: str) -> Status:
+    """A no that removing pods does not cure."""
+    return Status(Code.UNRESOLVABLE, (reason,))
+
+
+def unschedulable(reason: str) -> Status:
+    """A no that removing pods may cure."""
+    return Status(Code.UNSCHEDULABLE, (reason,))
+
+
+class Verdict(NamedTuple):
+    """What one plugin says of every node."""
+
+    #: bool[n]: the nodes it refuses.
+    refused: BoolArray
+    #: int64[n]: which status each refused node gets, as ``status_of`` numbers them.
+    which: IntArray
+    #: The status behind a number.
+    status_of: Callable[[int], Status]
+
+    def status(self, node: int) -> Status:
+        """What it says of one node."""
+        if not self.refused[node]:
+            return SUCCESS
+        return self.status_of(int(self.which[node]))
+
+
+def refuse(mask: BoolArray, status: Status) -> Verdict | None:
+    """One status for all nodes of a mask; None where it is empty."""
+    if not mask.any():
+        return None
+    return Verdict(mask, np.zeros(len(mask), np.int64), lambda _number: status)
+
+
+def refuse_each(size: int, statuses: Sequence[tuple[BoolArray, Status]]) -> Verdict | None:
+    """Several statuses, the first whose mask holds; None where all are empty."""
+    refused = np.zeros(size, np.bool_)
+    which = np.zeros(size, np.int64)
+    for number, (mask, _) in enumerate(statuses):
+        fresh = mask & ~refused
+        which[fresh] = number
+        refused |= fresh
+    if not refused.any():
+        return None
+    return Verdict(refused, which, lambda number: statuses[number][1])
