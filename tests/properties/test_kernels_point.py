@@ -11,7 +11,7 @@ from stretto.framework import formulas_devices as formulas
 from stretto.framework import kernels_numpy
 from stretto.framework.kernels_numpy_point import Program, State, slot_values
 from stretto.framework.scores import FGD_NOISE, fgd_thresholds
-from stretto.framework.tiers import has_numba
+from stretto.framework.tiers import has_numba, kernel
 from stretto.state.devices import MAX_DEVICES
 from stretto.state.slots import BLOCK
 from tests.properties.kernel_world import Shape, World, make_world, shapes
@@ -32,14 +32,15 @@ def size_of(world: World) -> int:
 @given(shapes)
 @settings(max_examples=100)
 def test_the_compiled_row_and_the_compiled_slots_equal_numpy(shape: Shape) -> None:
-    from stretto.framework import kernels_place, kernels_point
+    kernel("numba")  # forgets what was compiled from other sources
+    from stretto.framework import kernels_point, kernels_rows
 
     world = world_of(shape)
     size = size_of(world)
     row, peak = np.zeros(size, np.int16), np.zeros(size // BLOCK, np.int16)
     for c in range(shape.classes):
         expected = slot_values(Program(*world.program), c, slice(0, size), State(*world.state))
-        kernels_place.rebuild(*world.program, c, world.state, row, peak)
+        kernels_rows.rebuild(*world.program, c, world.state, row, peak)
         slots = [kernels_point.slot_value(*world.program, c, s, world.state) for s in range(size)]
         assert slots == expected.tolist()
         assert row.tolist() == expected.tolist()

@@ -2,10 +2,16 @@
 
 Both give the same answers; property tests hold them equal. Importing the compiled tier costs half
 a second, so it is imported when a runtime asks for it and nowhere else.
+
+What numba compiled is kept beside the sources, and looked up by the file that a function stands in,
+not by those of the functions it calls. A kernel whose callee has changed would go on as before, so
+what was compiled from other sources is thrown away first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from stretto.base.errors import NotAllowedError, UnknownNameError
@@ -42,6 +48,8 @@ def kernel(tier: str = "auto") -> Kernel:
         from stretto.framework import kernels_numpy
 
         return Kernel("numpy", kernels_numpy.place, kernels_numpy.refresh)
+    here = Path(__file__).parent
+    forget_stale(here / "__pycache__", _sources(here))
     from stretto.framework import kernels_place, kernels_rows
 
     return Kernel("numba", kernels_place.place, kernels_rows.refresh)
@@ -50,3 +58,28 @@ def kernel(tier: str = "auto") -> Kernel:
 def has_numba() -> bool:
     """Whether the compiled tier can be used."""
     return find_spec("numba") is not None
+
+
+def forget_stale(cache: Path, sources: Sequence[Path]) -> bool:
+    """Delete compiled kernels that were made from other sources; whether there were such.
+
+    Where the folder cannot be written, numba does not keep its work there either.
+    """
+    stamp = cache / "kernels.stamp"
+    try:
+        digest = blake2b(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
+        if stamp.exists() and stamp.read_text(encoding="ascii") == digest:
+            return False
+        for compiled in (*cache.glob("kernels_*.nbi"), *cache.glob("kernels_*.nbc")):
+            compiled.unlink(missing_ok=True)
+        cache.mkdir(exist_ok=True)
+        stamp.write_text(digest, encoding="ascii")
+    except OSError:
+        return False
+    return True
+
+
+def _sources(here: Path) -> list[Path]:
+    """The kernels, and the files whose constants are compiled into them."""
+    state = [here.parent / "state" / f"{name}.py" for name in ("devices", "resources", "slots")]
+    return [*sorted(here.glob("kernels_*.py")), here / "program.py", *state]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,3 +38,20 @@ def test_the_numpy_tier_and_the_profile_import_no_numba() -> None:
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path) -> None:
+    source, compiled = tmp_path / "kernels_point.py", tmp_path / "kernels_place.f-1.nbi"
+    source.write_text("one")
+    tiers.forget_stale(tmp_path, [source])
+    compiled.touch()
+    assert not tiers.forget_stale(tmp_path, [source])
+    assert compiled.exists()
+    source.write_text("two")
+    assert tiers.forget_stale(tmp_path, [source])
+    assert not compiled.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert not tiers.forget_stale(tmp_path / "file", [])
