@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from types import FrameType
 from typing import Any, Final, NamedTuple
 
 import click
@@ -18,6 +17,7 @@ import click
 from stretto import __version__
 from stretto.base.errors import UnknownNameError
 from stretto.cli import failures
+from stretto.cli.interrupts import terminate
 from stretto.cli.options import Given, shared_options
 
 
@@ -121,15 +121,10 @@ cli = LazyGroup(
 cli = click.version_option(__version__, message="stretto %(version)s")(cli)
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends a command as Ctrl-C does: with a partial report and exit code 130."""
-    raise failures.Terminated
-
-
 def main() -> None:
     """The entry point of the ``stretto`` command."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminate)
+        signal.signal(signal.SIGTERM, terminate)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

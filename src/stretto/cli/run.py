@@ -10,16 +10,15 @@ import click
 from stretto.base.errors import DoesNotFitError, StrettoError
 from stretto.cli import options, sinks
 from stretto.cli.console import Console
+from stretto.cli.interrupts import HeldBack
 from stretto.cli.options import Common
 
 if TYPE_CHECKING:
     from stretto.inputs.scenario_schema import Scenario
     from stretto.sim.live import LiveRun, Sample
-    from stretto.sim.live_report import RunReport
     from stretto.sim.live_setup import ProfileSource, Site
-
-#: Reasons for waiting that are listed without ``-v``.
-SHOWN = 5
+    from stretto.sim.meter import Meter
+    from stretto.sim.report import RunReport
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,7 @@ def run(common: Common, asked: RunOptions) -> None:
     from stretto.sim.feeder import Feeder
     from stretto.sim.live import LiveRun
     from stretto.sim.live_setup import build_site, open_store, overridden, profile_source
+    from stretto.sim.meter import Meter
 
     scenario = overridden(
         load_scenario(asked.scenario),
@@ -95,16 +95,18 @@ def run(common: Common, asked: RunOptions) -> None:
         feeder = Feeder(feed, store, scenario.name)
         site = build_site(scenario, feed, source, store, clock)
         _announce(common.console, scenario, site, feeder.resumed)
+        meter = Meter(site.plane)
         live = LiveRun(site.plane, feeder, clock, scenario.speed)
-        ended = _drive(common.console, live, feed.pods)
-        job = _Job(scenario, source, site, live, feeder.resumed, ended is not None)
+        ended = _drive(common.console, live, meter, feed.pods)
+        job = _Job(scenario, source, site, live, meter, feeder.resumed, ended is not None)
         report = _finish(common.console, job, out, plots=asked.plots)
     if ended is not None:
         raise ended
     if asked.require_all and report.pending:
-        first = report.reasons[0]
+        first = report.waiting[0]
+        why = first.sentence.rstrip(".")
         hint = f"ask why: stretto explain {_short(first.example)}"
-        raise DoesNotFitError(f"{report.pending:,} of {report.pods:,} pods", first.sentence, hint)
+        raise DoesNotFitError(f"{report.pending:,} of {report.pods:,} pods", why, hint)
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ class _Job:
     site: "Site"
     #: What happened.
     live: "LiveRun"
+    #: What was counted.
+    meter: "Meter"
     #: Whether it went on with an interrupted run.
     resumed: bool
     #: Whether it was ended before it was over.
@@ -144,18 +148,20 @@ def _announce(console: Console, scenario: "Scenario", site: "Site", resumed: boo
         console.detail(f"profile: {note}")
 
 
-def _drive(console: Console, live: "LiveRun", pods: int) -> KeyboardInterrupt | None:
+def _drive(
+    console: Console, live: "LiveRun", meter: "Meter", pods: int
+) -> KeyboardInterrupt | None:
     """Run to the end, or until somebody ends it; then the error to end with is returned."""
-    with console.progress("placing", pods) as progress:
+    with HeldBack() as held, console.progress("placing", pods) as progress:
 
         def told(sample: "Sample") -> None:
-            rate = live.bound / sample.seconds if sample.seconds > 0 else 0
+            rate = meter.placed / sample.seconds if sample.seconds > 0 else 0
             waiting = f"pending {sample.pending:,} · {rate:,.0f}/s"
             done = sample.placed + sample.ended
             progress.update(done, f"placed {sample.placed:,} · {waiting}", pods)
 
         try:
-            live.run(told)
+            live.run(told, held.check)
         except KeyboardInterrupt as ended:
             live.pause()
             return ended
@@ -166,20 +172,26 @@ def _finish(console: Console, job: _Job, out: Path, *, plots: bool) -> "RunRepor
     """Report, record, plots, and what to try next."""
     import msgspec
 
-    from stretto.explain.scene import live_scene
-    from stretto.sim.live_report import SCHEMA, Outline, report_of
+    from stretto.sim.report import SCHEMA, summarise
 
-    plane = job.site.plane
-    scene = live_scene(plane.cluster, plane.config.profile, plane.units)
-    outline = Outline(job.scenario.name, job.scenario.seed, job.resumed)
-    report = report_of(job.live, plane, outline, scene, job.partial)
-    _show(console, report)
-    record = _record(console, job, report)
-    drawn = _draw(console, job, report, out) if plots else []
+    sample = job.live.sample()
+    report = summarise(job.site.plane, job.meter, partial=job.partial)
+    more = {
+        "scenario": job.scenario.name,
+        "profile": job.site.plane.config.profile.name,
+        "seed": job.scenario.seed,
+        "shards": job.scenario.shards,
+        "resumed": job.resumed,
+        "arrived": sample.arrived,
+        "ended": sample.ended,
+    }
+    told: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
+    _show(console, report, job, sample)
+    record = _record(console, job, told)
+    drawn = _draw(console, report, out) if plots else []
     if drawn:
         console.data(f"plots in {out}: {', '.join(drawn)}")
-    _try_next(console, report, record)
-    told: dict[str, Any] = msgspec.to_builtins(report)
+    _try_next(console, job, report if record else None)
     console.json(SCHEMA, {**told, "record": record, "out": str(out), "plots": drawn})
     return report
 
@@ -187,45 +199,35 @@ def _finish(console: Console, job: _Job, out: Path, *, plots: bool) -> "RunRepor
 # ---------------------------------------------------------------- what is shown
 
 
-def _show(console: Console, report: "RunReport") -> None:
+def _show(console: Console, report: "RunReport", job: _Job, sample: "Sample") -> None:
     """The figures as tables."""
-    from stretto.sim.live_report import rows_of_models
+    from stretto.sim.report import tables
 
     head = "interrupted, so far" if report.partial else "done"
-    ended = f"{report.ended:,} ended, " if report.ended else ""
+    ended = f"{sample.ended:,} ended, " if sample.ended else ""
     console.data(
-        f"{report.scenario}: {head}: {report.pods:,} pods came: {report.placed:,} are on "
+        f"{job.scenario.name}: {head}: {sample.arrived:,} pods came: {report.placed:,} are on "
         f"{report.nodes:,} nodes, {ended}{report.pending:,} pending"
     )
-    if report.reasons:
-        shown = report.reasons if console.verbose else report.reasons[:SHOWN]
-        rows = [(each.pods, each.tier, each.example, each.sentence) for each in shown]
-        console.table(["pending", "tier", "such as", "why"], rows)
-    if report.gpu_models:
-        columns = ["GPU model", "nodes", "GPUs", "allocated %", "fragmented %"]
-        console.table(columns, rows_of_models(report.gpu_models))
-    waits = report.wait_ms
-    wait = f"{waits.p50:,.1f} / {waits.p90:,.1f} / {waits.p99:,.1f} ms" if waits else "-"
-    rows_of_run: list[tuple[str, str]] = [
-        ("CPU and memory allocated", f"{report.cpu_pct:.1f} % and {report.memory_pct:.1f} %"),
-        ("placing took", f"{report.seconds:.2f} s, {report.pods_per_s:,.0f} pods/s"),
-        ("wait from first sight to bind (p50 / p90 / p99)", wait),
-        ("conflicts between shards", f"{report.conflicts:,}"),
-    ]
-    console.table(["run", ""], rows_of_run)
+    for table in tables(report):
+        console.table(table.columns, table.rows, table.title)
+    if report.waiting:
+        console.data(f"\n{report.waiting[0].example}: {report.waiting[0].sentence}")
     console.data()
 
 
-def _try_next(console: Console, report: "RunReport", record: str) -> None:
+def _try_next(console: Console, job: _Job, report: "RunReport | None") -> None:
     """Commands that answer the next question, with names of this run."""
-    if not record:
+    if report is None:
         return
+    pods = job.site.plane.cluster.pods
     console.note("try next:")
-    if report.reasons:
-        pod = _short(report.reasons[0].example)
+    if report.waiting:
+        pod = _short(report.waiting[0].example)
         console.note(f"  stretto explain {pod}    # why it is pending")
-    if report.placed_example:
-        pod = _short(report.placed_example)
+    placed = [row for row in pods.rows().tolist() if pods.slot[row] >= 0]
+    if placed:
+        pod = _short(pods.key(placed[len(placed) // 2]))
         console.note(f"  stretto explain {pod}    # why it is where it is")
     console.note("  stretto explain --runs    # the records of earlier runs")
 
@@ -238,10 +240,8 @@ def _short(pod: str) -> str:
 # ---------------------------------------------------------------- what is written
 
 
-def _record(console: Console, job: _Job, report: "RunReport") -> str:
+def _record(console: Console, job: _Job, told: dict[str, Any]) -> str:
     """Write the record of the run; where it cannot be written, say so and go on."""
-    import msgspec
-
     from stretto.base.clock import timestamp
     from stretto.explain.record_file import Parts, RunFacts, write_record
     from stretto.explain.records import Records
@@ -257,12 +257,12 @@ def _record(console: Console, job: _Job, report: "RunReport") -> str:
             started=started,
             seconds=live.seconds,
             seed=job.scenario.seed,
-            shards=report.shards,
+            shards=job.scenario.shards,
             profile=job.source,
             scheduler_names=tuple(sorted(plane.cluster.config.scheduler_names)),
             interrupted=job.partial,
             steps_dropped=live.recorder.dropped,
-            summary=msgspec.to_builtins(report),
+            summary=told,
         )
         parts = Parts(
             job.site.store, plane.cluster, plane.units, live.recorder, live.start, live.failures
@@ -276,19 +276,18 @@ def _record(console: Console, job: _Job, report: "RunReport") -> str:
     return facts.name
 
 
-def _draw(console: Console, job: _Job, report: "RunReport", out: Path) -> list[str]:
+def _draw(console: Console, report: "RunReport", out: Path) -> list[str]:
     """Draw the plots; without the plotting library say how to get it."""
     from stretto.base.errors import NotAllowedError
-    from stretto.sim.live_plots import plots_of
     from stretto.sim.plots import check_plots
+    from stretto.sim.report import plots
 
     try:
         check_plots()
     except NotAllowedError as error:
         console.warn(str(error))
         return []
-    drawn = []
-    for name, content in plots_of(report, job.live.samples, job.live.waits_s()):
+    drawn = plots(report)
+    for name, content in drawn.items():
         sinks.write_whole(out / name, content)
-        drawn.append(name)
-    return drawn
+    return list(drawn)

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from stretto.base.clock import Clock
 from stretto.explain.recorder import Recorder
-from stretto.explain.scene import learnt
-from stretto.framework.program import TypicalPods, no_typical_pods
 from stretto.plane import Plane, Step
 from stretto.sim.feeder import Feeder
 from stretto.state.lifecycle import PodState, UnitState
@@ -53,8 +51,12 @@ Told = Callable[[Sample], None]
 """Told how the run comes along, some ten times a second."""
 
 
+Check = Callable[[], None]
+"""Called between two steps: raises to end the run there."""
+
+
 class LiveRun:
-    """One run; ``run`` may be ended by Ctrl-C, and what is known then is the result."""
+    """One run; it may be ended between two steps, and what is known then is the result."""
 
     def __init__(self, plane: Plane, feeder: Feeder, clock: Clock, speed: float = 1.0) -> None:
         """A run of a feeder's scenario on a plane over the same store.
@@ -69,22 +71,13 @@ class LiveRun:
         self.start: float = clock.monotonic()
         #: What happened to each pod.
         self.recorder = Recorder(plane.cluster, self.start)
-        #: The run over time.
-        self.samples: list[Sample] = []
         #: Why units were given up.
         self.failures: dict[Unit, str] = {}
-        #: Pods bound in this run, and never counted twice.
-        self.bound: int = 0
-        #: The workload that fragmentation is measured against, learnt from the first pods.
-        self.typical: TypicalPods = no_typical_pods()
-        #: Clock time of the last bind.
-        self.last_bind: float = self.start
         self._plane = plane
         self._feeder = feeder
         self._clock = clock
         self._speed = speed
         self._jumped = feeder.resumed_at
-        self._waits: list[npt.NDArray[np.float64]] = []
         self._told_at = -inf
         plane.observers.append(self.recorder.observe)
         plane.observers.append(self._observe)
@@ -101,14 +94,16 @@ class LiveRun:
         """Seconds since the run began."""
         return self._clock.monotonic() - self.start
 
-    def waits_s(self) -> npt.NDArray[np.float64]:
-        """float64[bound]: seconds from the first sight of each pod to its bind."""
-        return np.concatenate(self._waits) if self._waits else np.zeros(0)
+    def run(self, told: Told | None = None, check: Check = lambda: None) -> None:
+        """Run until nothing more can happen.
 
-    def run(self, told: Told | None = None) -> None:
-        """Run until nothing more can happen."""
+        Args:
+            told: told of the progress.
+            check: called where the run may stop; whatever it raises ends the run.
+        """
         self._prepare()
         while True:
+            check()
             fed = self._feeder.feed(self.elapsed)
             moved = self._plane.step() or fed > 0
             self._tell(told)
@@ -142,9 +137,6 @@ class LiveRun:
         now = self._clock.monotonic()
         while plane.pump.poll(now, POLLED):
             pass
-        self.typical = learnt(plane.cluster)
-        if plane.config.profile.learns:
-            plane.engine.typical = self.typical
         self._adopt()
 
     def _adopt(self) -> None:
@@ -152,24 +144,20 @@ class LiveRun:
         if not self._feeder.has_durations:
             return
         pods = self._plane.cluster.pods
-        for row in np.flatnonzero(pods.state[: pods.length] == PodState.BOUND).tolist():
-            self._feeder.started(pods.key(row), self.elapsed)
+        self._started(np.flatnonzero(pods.state[: pods.length] == PodState.BOUND))
 
     def _observe(self, step: Step) -> None:
-        """Count what was bound, and start the time of pods that end by themselves."""
-        pods, now = self._plane.cluster.pods, self._clock.monotonic()
-        for verdict in step.verdicts:
-            rows = verdict.granted
-            if not len(rows):
-                continue
-            self.bound += len(rows)
-            self.last_bind = now
-            self._waits.append(now - pods.since[rows])
-            if self._feeder.has_durations:
-                for row in rows.tolist():
-                    self._feeder.started(pods.key(row), self.elapsed)
+        """Start the time of pods that end by themselves, and keep why units were given up."""
+        if self._feeder.has_durations:
+            for verdict in step.verdicts:
+                self._started(verdict.granted)
         for failure in step.failed:
             self.failures[failure.unit] = failure.message
+
+    def _started(self, rows: npt.NDArray[np.int64]) -> None:
+        pods, elapsed = self._plane.cluster.pods, self.elapsed
+        for row in rows.tolist():
+            self._feeder.started(pods.key(row), elapsed)
 
     def _is_over(self) -> bool:
         """Whether nothing more can happen: nothing comes, leaves or waits out a delay."""
@@ -192,10 +180,6 @@ class LiveRun:
 
     def _tell(self, told: Told | None, *, now: bool = False) -> None:
         time = self._clock.monotonic()
-        if not now and time - self._told_at < TELL_EVERY:
-            return
-        self._told_at = time
-        sample = self.sample()
-        self.samples.append(sample)
-        if told is not None:
-            told(sample)
+        if told is not None and (now or time - self._told_at >= TELL_EVERY):
+            self._told_at = time
+            told(self.sample())

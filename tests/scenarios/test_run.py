@@ -1,0 +1,188 @@
+"""``stretto run`` and ``stretto explain`` as they are typed."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stretto.cli.main import cli
+
+SMALL = """
+name: small
+seed: 3
+fleet:
+  shapes: [{name: box, count: 4, cpu: 4, memory: 8Gi, zone: a}]
+workloads:
+  - {name: web, pods: {count: 6, cpu: 2, memory: 1Gi}}
+  - {name: job, pods: {count: 2, gang: 2, cpu: 1, memory: 1Gi, duration: 5}, arrival: {at: 10}}
+  - {name: huge, pods: {cpu: 64}}
+speed: 0
+"""
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
+    (tmp_path / "small.yaml").write_text(SMALL)
+    return lambda *words: CliRunner().invoke(cli, words)
+
+
+def report(run: Run, *words: str) -> dict[str, object]:
+    result = run("run", "small.yaml", "-q", "--no-plots", "--json", "-", *words)
+    assert result.exit_code == 0, result.stderr
+    told: dict[str, object] = json.loads(result.stdout)
+    return told
+
+
+def test_a_run_places_what_fits_and_says_why_the_rest_waits(run: Run) -> None:
+    told = report(run)
+    assert (told["arrived"], told["placed"], told["ended"], told["pending"]) == (9, 6, 2, 1)
+    assert [each["code"] for each in told["waiting"]] == ["too-big"]  # type: ignore[attr-defined]
+    assert (told["schema"], told["partial"]) == ("stretto.run/v1", False)
+
+
+def test_tables_are_data_and_what_to_try_next_is_not(run: Run) -> None:
+    result = run("run", "small.yaml", "--no-plots")
+    assert "small: done: 9 pods came: 6 are on 4 nodes, 2 ended, 1 pending" in result.stdout
+    assert "stretto explain huge-0" in result.stderr
+    assert "try next" not in result.stdout
+
+
+def test_what_to_try_next_works(run: Run) -> None:
+    said = run("run", "small.yaml", "--no-plots").stderr
+    commands = re.findall(r"stretto (explain .*?) +#", said)
+    assert len(commands) == 3
+    assert [run(*command.split()).exit_code for command in commands] == [0, 0, 0]
+
+
+def test_plots_are_written_where_it_is_said(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = run("run", "small.yaml", "--out", "plots")
+    assert "plots in plots: placed.png" in result.stdout
+    assert (tmp_path / "plots" / "placed.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_seed_places_alike(run: Run) -> None:
+    def placements() -> list[str]:
+        report(run, "--seed", "9")
+        pods = [f"web-{n}" for n in range(6)]
+        return [json.loads(run("explain", pod, "-q", "--json", "-").stdout)["node"] for pod in pods]
+
+    assert placements() == placements()
+
+
+def test_require_all_is_exit_3_after_the_report(run: Run) -> None:
+    result = run("run", "small.yaml", "--no-plots", "--require-all", "--shards", "2")
+    assert result.exit_code == 3
+    assert "1 of 9 pods cannot be placed" in result.stderr or "1 of 7 pods" in result.stderr
+    assert "stretto explain huge-0" in result.stderr
+    assert "small: done" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing.yaml"], "does not exist"),
+        (["small.yaml", "--store", "disk"], "unknown store 'disk'"),
+        (["small.yaml", "--store", "sqlite:"], "the path of a file"),
+        (["small.yaml", "--store", "sqlite:no/such/run.db"], "a folder that exists"),
+        (["small.yaml", "--policy", "fdg"], "did you mean fgd?"),
+        (["small.yaml", "--shards", "0"], "--shards"),
+        (["small.yaml", "--speed", "-1"], "--speed"),
+        (["small.yaml", "--out", "small.yaml"], "a folder, not a file"),
+        (["small.yaml", "--json", "no/such/a.json"], "a folder that exists"),
+    ],
+)
+def test_what_cannot_be_used_is_exit_2_before_any_work(
+    run: Run, words: list[str], said: str
+) -> None:
+    result = run("run", *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_typo_in_a_scenario_names_the_nearest_key(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(SMALL.replace("workloads", "worklods"))
+    result = run("run", "small.yaml")
+    assert result.exit_code == 2
+    assert "workloads" in result.stderr
+
+
+def test_a_state_folder_that_cannot_be_made_costs_the_record_only(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "small.yaml"))
+    result = run("run", "small.yaml", "--no-plots")
+    assert result.exit_code == 0
+    assert "this run is not recorded" in result.stderr
+
+
+# ---------------------------------------------------------------- explain
+
+
+def test_explain_says_the_dominant_reason_and_what_would_help(run: Run) -> None:
+    report(run)
+    said = run("explain", "huge-0").stdout
+    assert "it asks for 64 cores, the largest has 4 cores" in said
+    assert "0/4 nodes are available: 4 Insufficient cpu." in said
+    assert "Asking for" in said
+
+
+def test_explain_pod_and_node_is_why_not_there(run: Run) -> None:
+    report(run)
+    result = run("explain", "default/huge-0", "box-1")
+    assert result.exit_code == 0
+    assert "default/huge-0 does not fit on box-1: " in result.stdout
+
+
+def test_explain_as_json_has_a_schema_and_stable_codes(run: Run) -> None:
+    report(run)
+    told = json.loads(run("explain", "huge-0", "--json", "-").stdout)
+    assert told["schema"] == "stretto.explain/v1"
+    assert (told["dominant"]["code"], told["dominant"]["tier"]) == ("too-big", "never fits")
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (["hug-0"], "huge-0"),
+        (["huge-0", "box-9"], "box-1"),
+        (["huge-0", "--run", "smoll"], "small"),
+    ],
+)
+def test_what_is_not_found_is_exit_6_with_the_nearest(
+    run: Run, words: list[str], near: str
+) -> None:
+    report(run)
+    result = run("explain", *words)
+    assert result.exit_code == 6
+    assert near in result.stderr
+
+
+def test_without_a_record_explain_says_how_to_make_one(run: Run) -> None:
+    result = run("explain", "web-0")
+    assert result.exit_code == 6
+    assert "stretto run" in result.stderr
+
+
+def test_runs_are_listed_the_latest_first(run: Run) -> None:
+    names = [report(run)["record"], report(run)["record"]]
+    assert run("explain", "--runs").stdout.split() == names[::-1]
+
+
+def test_an_earlier_run_is_asked_by_name(run: Run) -> None:
+    first = str(report(run)["record"])
+    report(run)
+    told = json.loads(run("explain", "web-0", "--run", first, "--json", "-").stdout)
+    assert told["run"] == first
+
+
+def test_explain_without_a_pod_is_wrong_usage(run: Run) -> None:
+    assert run("explain").exit_code == 2

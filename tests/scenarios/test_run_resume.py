@@ -1,0 +1,178 @@
+"""A run that is interrupted goes on: nothing is lost, nothing is bound twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stretto.api.kinds import NODE, POD
+from stretto.base.clock import WallClock
+from stretto.base.rng import Rng
+from stretto.explain.records import Records
+from stretto.explain.scene import LoadedRun
+from stretto.state.invariants import check_all
+from stretto.stores.sqlite import SqliteStore
+from stretto.testing import make_node
+
+MANY = """
+name: many
+fleet:
+  shapes: [{name: box, count: 300, cpu: 16, memory: 64Gi, zone: a}]
+workloads:
+  - {name: p, pods: {count: 6000, cpu: 900m, memory: 1Gi}}
+shards: 2
+"""
+SLOW = """
+name: slow
+fleet:
+  shapes: [{name: box, count: 4, cpu: 64, memory: 64Gi}]
+workloads:
+  - {name: p, pods: {count: 400, cpu: 100m, memory: 8Mi}, arrival: {every: 0.02}}
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
+    (tmp_path / "many.yaml").write_text(MANY)
+    (tmp_path / "slow.yaml").write_text(SLOW)
+    return tmp_path
+
+
+def start(scenario: str, *words: str) -> "subprocess.Popen[str]":
+    code = "from stretto.cli.main import main; main()"
+    line = [sys.executable, "-c", code, "run", scenario, "--no-plots", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True)
+
+
+def finish(scenario: str, *words: str) -> dict[str, object]:
+    child = start(scenario, "-q", "--json", "-", *words)
+    out, err = child.communicate()
+    assert child.returncode == 0, err
+    told: dict[str, object] = json.loads(out)
+    return told
+
+
+def placements(path: Path) -> dict[str, str]:
+    store = SqliteStore(path, WallClock(), Rng(0))
+    try:
+        return {record.uid: record.node for record in store.list(POD).records}
+    finally:
+        store.close()
+
+
+def killed_after(path: Path, size: int) -> None:
+    """Start a run, and kill it once its store's log has grown."""
+    child = start("many.yaml", "--store", f"sqlite:{path.name}", "-q")
+    log = path.with_name(path.name + "-wal")
+    while child.poll() is None and not (log.exists() and log.stat().st_size > size):
+        time.sleep(0.005)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("size", [500_000, 1_500_000])
+def test_a_killed_run_goes_on_and_binds_nothing_twice(place: Path, size: int) -> None:
+    killed_after(place / "run.db", size)
+    before = placements(place / "run.db")
+    told = finish("many.yaml", "--store", "sqlite:run.db")
+    after = placements(place / "run.db")
+    assert told["resumed"] is True
+    assert len(after) == 6000
+    assert set(before) <= set(after)
+    assert {uid: after[uid] for uid, node in before.items() if node} == {
+        uid: node for uid, node in before.items() if node
+    }
+
+
+def test_a_killed_run_keeps_the_laws(place: Path) -> None:
+    killed_after(place / "run.db", 800_000)
+    told = finish("many.yaml", "--store", "sqlite:run.db")
+    run = LoadedRun(Records().find(str(told["record"])))
+    assert check_all(run.scene.cluster) == []
+    assert (told["placed"], told["pending"]) == (300 * 17, 900)
+
+
+def test_a_run_that_was_over_binds_nothing_more(place: Path) -> None:
+    first = finish("slow.yaml", "--store", "sqlite:run.db", "--speed", "0")
+    again = finish("slow.yaml", "--store", "sqlite:run.db", "--speed", "0")
+    assert (first["resumed"], again["resumed"]) == (False, True)
+    assert (again["placed"], again["placed_by_shard"]) == (400, {})
+
+
+def ended_by(number: signal.Signals, store: str) -> "tuple[subprocess.Popen[str], str, str]":
+    child = start("slow.yaml", "--store", store, "--json", "part.json")
+    assert child.stderr is not None
+    child.stderr.readline()
+    time.sleep(0.7)
+    child.send_signal(number)
+    out, err = child.communicate()
+    return child, out, err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_reports_what_is_known_and_is_exit_130(
+    place: Path, number: signal.Signals
+) -> None:
+    child, out, err = ended_by(number, "memory")
+    assert child.returncode == 130
+    assert "slow: interrupted, so far" in out
+    assert json.loads(err.splitlines()[-1])["error"]["exit_code"] == 130
+    told = json.loads((place / "part.json").read_text())
+    assert told["partial"] is True
+    assert 0 < told["placed"] < 400
+
+
+def test_an_interrupted_run_is_recorded_and_goes_on_where_its_time_stopped(place: Path) -> None:
+    _, _, err = ended_by(signal.SIGTERM, "sqlite:run.db")
+    print(err)
+    part = json.loads((place / "part.json").read_text())
+    assert LoadedRun(Records().find()).facts.interrupted
+    told = finish("slow.yaml", "--store", "sqlite:run.db", "--speed", "100")
+    assert (told["placed"], told["resumed"]) == (400, True)
+    assert sum(told["placed_by_shard"].values()) == 400 - part["placed"]  # type: ignore[attr-defined]
+
+
+def test_another_scenario_is_refused_with_both_names(place: Path) -> None:
+    finish("slow.yaml", "--store", "sqlite:run.db", "--speed", "0")
+    child = start("many.yaml", "--store", "sqlite:run.db")
+    _, err = child.communicate()
+    assert child.returncode == 2
+    assert "a run of scenario slow" in err
+    assert "expected a run of scenario many" in err
+
+
+def test_a_store_that_somebody_else_filled_is_refused(place: Path) -> None:
+    store = SqliteStore(place / "run.db", WallClock(), Rng(0))
+    store.create(NODE, [make_node("own")])
+    store.close()
+    child = start("slow.yaml", "--store", "sqlite:run.db")
+    _, err = child.communicate()
+    assert child.returncode == 2
+    assert "an empty store" in err
+
+
+def test_a_store_that_is_open_elsewhere_is_exit_8(place: Path) -> None:
+    store = SqliteStore(place / "run.db", WallClock(), Rng(0))
+    child = start("slow.yaml", "--store", "sqlite:run.db")
+    _, err = child.communicate()
+    store.close()
+    assert child.returncode == 8
+    assert "another process has it open" in err
+
+
+def test_a_reader_that_goes_away_is_no_error_message(place: Path) -> None:
+    line = f"{sys.executable} -m stretto.cli.main --help | true; exit ${{PIPESTATUS[0]}}"
+    child = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
+    )
+    assert child.stderr == ""
+    assert child.returncode in (0, 141)

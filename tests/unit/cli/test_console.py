@@ -1,0 +1,146 @@
+"""Data on stdout, the rest on stderr; progress for eyes and for logs; files whole or not at all."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError
+from stretto.cli import sinks
+from stretto.cli.console import Console, cell
+from stretto.cli.progress import LineProgress
+
+
+def told(capsys: pytest.CaptureFixture[str], console: Console) -> tuple[str, str]:
+    console.note("note")
+    console.table(["name", "pods"], [["a", 1], ["b", None]], title="T")
+    console.json("stretto.x/v1", {"n": np.int64(3), "list": np.arange(2), "nan": float("nan")})
+    caught = capsys.readouterr()
+    return caught.out, caught.err
+
+
+def test_a_table_is_data(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = told(capsys, Console())
+    assert "pods" in out
+    assert err == "note\n"
+
+
+def test_quiet_leaves_data_only(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = told(capsys, Console(quiet=True))
+    assert "pods" in out
+    assert err == ""
+
+
+def test_json_on_stdout_is_alone_there(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = told(capsys, Console(json="-"))
+    found = json.loads(out)
+    assert found == {"schema": "stretto.x/v1", "n": 3, "list": [0, 1], "nan": None}
+    assert "pods" in err
+
+
+def test_json_on_stdout_and_quiet_says_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, Console(json="-", quiet=True))[1] == ""
+
+
+def test_a_table_in_a_file_is_never_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().table(["why"], [["x" * 300]])
+    assert "x" * 300 in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["NO_COLOR", "TERM"])
+def test_no_colour_where_none_is_wanted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "dumb")
+    Console().table(["a"], [["b"]])
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, "-"), (True, "yes"), (12345, "12,345"), (1.5, "1.50"), ("x", "x")]
+)
+def test_a_cell_is_for_people(value: object, shown: str) -> None:
+    assert cell(value) == shown
+
+
+# ---------------------------------------------------------------- progress
+
+
+def lines_of(steps: list[tuple[float, int]], total: int = 100) -> list[str]:
+    clock, lines = ManualClock(), list[str]()
+    progress = LineProgress("placing", total, clock, lines.append)
+    for time, done in steps:
+        clock.set(time)
+        progress.update(done, "note")
+    return lines
+
+
+def test_a_log_gets_a_line_at_every_tenth() -> None:
+    lines = lines_of([(0, 4), (0, 9), (0, 11), (0, 12), (0, 55), (0, 100)])
+    assert [line.split()[1] for line in lines] == ["11%", "55%", "100%"]
+    assert lines[0] == "placing: 11% (11/100) · note"
+
+
+def test_a_log_gets_a_line_after_half_a_minute_of_silence() -> None:
+    assert len(lines_of([(29, 1), (31, 1), (32, 1), (62, 1)])) == 2
+
+
+def test_nothing_to_do_is_all_done() -> None:
+    assert lines_of([(0, 0)], total=0)[0].startswith("placing: 100%")
+
+
+def test_quiet_shows_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console(quiet=True).progress("placing", 10) as progress:
+        progress.update(10)
+    assert capsys.readouterr().err == ""
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    target = tmp_path / "a.json"
+    target.write_text("old")
+    sinks.write_json(str(target), {"a": Path("b")})
+    assert json.loads(target.read_text()) == {"a": "b"}
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("real.json")
+    sinks.write_json(str(tmp_path / "link.json"), {})
+    assert (tmp_path / "link.json").is_symlink()
+    assert (tmp_path / "real.json").read_text() == "{}\n"
+
+
+def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "a.json"
+    target.write_text("old")
+    with pytest.raises(TypeError, match="object has no form in JSON"):
+        sinks.write_json(str(target), {"a": object()})
+    assert target.read_text() == "old"
+
+
+def test_a_device_may_be_a_target() -> None:
+    sinks.check_file("--json", "/dev/null")
+    sinks.write_json("/dev/null", {})
+
+
+def test_a_full_disk_is_an_error_of_the_system() -> None:
+    with pytest.raises(OSError, match="No space left"):
+        sinks.write_json("/dev/full", {"a": 1})
+
+
+def test_an_output_folder_is_made_below_one_that_exists(tmp_path: Path) -> None:
+    sinks.check_folder("--out", tmp_path / "new")
+    assert (tmp_path / "new").is_dir()
+
+
+@pytest.mark.parametrize("name", ["no/such", "file", "file/below"])
+def test_an_output_folder_that_cannot_be_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="--out"):
+        sinks.check_folder("--out", tmp_path / name)
