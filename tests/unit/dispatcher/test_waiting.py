@@ -216,6 +216,45 @@ def test_room_meant_for_a_pod_that_goes_away_serves_the_next_sleeper() -> None:
     assert desk.sent() == ["b"]
 
 
+def test_room_that_a_woken_gang_could_not_use_serves_those_behind_it() -> None:
+    desk = Desk()
+    for name in ("g", "h"):
+        desk.group(name, 2)
+        desk.arrive(f"{name}1", f"{name}2", group=name)
+    desk.sent()
+    desk.no_place("g1", "g2")
+    desk.no_place("h1", "h2")
+    desk.wake(fits=2)
+    assert desk.sent() == ["g1", "g2", "h1", "h2"]
+
+
+def test_who_was_tried_since_the_last_event_is_not_tried_for_room_left_unused() -> None:
+    desk = Desk()
+    for name in ("g", "h"):
+        desk.group(name, 2)
+        desk.arrive(f"{name}1", f"{name}2", group=name)
+    for name in ("g", "h"):
+        desk.sent()
+        desk.no_place(f"{name}1", f"{name}2")
+    desk.wake(fits=2)
+    desk.sent()
+    desk.no_place("g1", "g2")
+    desk.no_place("h1", "h2")
+    assert (desk.wake(Cure.NONE, fits=2), desk.dispatcher.next_due()) == (0, 300.0)
+
+
+def test_a_gang_of_several_classes_uses_up_no_room_of_the_class_it_blames() -> None:
+    desk = Desk()
+    desk.group("g", 2)
+    mixed = desk.born("g1", class_id=1, group="g") + desk.born("g2", class_id=2, group="g")
+    desk.absorb(arrivals=mixed + desk.born("single", class_id=1))
+    desk.sent()
+    desk.no_place("g1", "g2", class_id=1)
+    desk.no_place("single")
+    desk.wake(fits=lambda class_id: int(class_id == 1))
+    assert desk.sent() == ["g1", "g2", "single"]
+
+
 def test_where_no_class_is_to_blame_an_event_starts_a_delay_first() -> None:
     desk = Desk()
     desk.arrive("pinned")

@@ -24,7 +24,7 @@ from stretto.control.dispatcher.moves import (
 )
 from stretto.control.dispatcher.queues import Queues
 from stretto.control.dispatcher.shards import Shards
-from stretto.control.dispatcher.waiting import NO_CLASS, Delays, WaitingRoom
+from stretto.control.dispatcher.waiting import NO_CLASS, Delays, WaitingRoom, WardKey
 from stretto.state.lifecycle import UnitEvent, UnitState
 from stretto.state.pods import Pods
 from stretto.state.units import Cure, Outcome, Unit, UnitKind, Units
@@ -121,6 +121,7 @@ class Places:
             self.leave(unit, UnitEvent.SHRINK)
         self.forming += 1
         self.step_rows(unit.pending, BACK_IN_QUEUE)
+        self.sleepers.left(unit)
 
     def enter_queue(self, unit: Unit, event: UnitEvent) -> None:
         """Wait for its turn, at its place in the order."""
@@ -144,16 +145,19 @@ class Places:
         self.delayed += 1
         self.delays.add(unit, until)
         self.queues.block(unit)
+        self.sleepers.left(unit)
 
     def sleep(self, unit: Unit, now: float) -> None:
         """Wait for an event that may cure what ``blame`` and ``cures`` say."""
         self.leave(unit, UnitEvent.PARK)
-        self.lie_down(unit, now)
+        if not unit.is_gang and unit.kind is not UnitKind.POD_GROUP:
+            self.sleepers.close(unit)
+        self._lie_down(unit, now, tried=True)
 
-    def lie_down(self, unit: Unit, now: float) -> None:
+    def _lie_down(self, unit: Unit, now: float, tried: bool) -> None:
         """Put a unit that has just become unschedulable into the waiting room."""
         self.step_rows(unit.pending, PARKED)
-        self.sleepers.add(unit, self._need(unit), now)
+        self.sleepers.add(unit, self._ward(unit), now, tried)
         self.queues.block(unit)
 
     def finish(self, unit: Unit) -> None:
@@ -168,7 +172,7 @@ class Places:
     def finish_alone(self, unit: Unit) -> None:
         """``finish`` for a single pod: nearly all come from a shard and concern nobody else."""
         if unit.state is UnitState.DISPATCHED and not (
-            self.queues.any_blocking or self.sleepers.has_canaries
+            self.queues.any_blocking or self.sleepers.is_watching
         ):
             unit.state = PLACED
             self.shards.unit_back(unit)
@@ -188,13 +192,13 @@ class Places:
         if self.given_up.get(unit) != failure:
             self.given_up[unit] = failure
             self.failures.append(failure)
-        self.look_again(unit)
+        self.sleepers.left(unit)
 
     def end(self, unit: Unit) -> None:
         """None of its pods is left."""
         if unit.state is not UnitState.GONE:
             self.leave(unit, UnitEvent.END)
-            self.look_again(unit)
+            self.sleepers.left(unit)
 
     def wake(self, unit: Unit, now: float) -> None:
         """A sleeper may have a chance now.
@@ -214,7 +218,7 @@ class Places:
         unit.blame, unit.cures = class_id, self.sleepers.closed[class_id][0]
         unit.tick = self.sleepers.tick
         unit.step(UnitEvent.PARK)
-        self.lie_down(unit, now)
+        self._lie_down(unit, now, tried=False)
         return True
 
     def sleeps_on(self, unit: Unit) -> bool:
@@ -236,11 +240,6 @@ class Places:
         if any(int(class_ids[row]) != class_id for row in unit.pending[1:]):
             return NO_CLASS
         return class_id
-
-    def look_again(self, unit: Unit) -> None:
-        """Room that was meant for this unit may serve sleepers of its class."""
-        if unit.blame != NO_CLASS:
-            self.sleepers.reopen(unit.blame)
 
     # ------------------------------------------------------------ after an attempt
 
@@ -293,8 +292,6 @@ class Places:
             self.back_off(unit, now + self.config.delay(unit.attempts))
             return
         self.sleep(unit, now)
-        if not unit.is_gang and unit.kind is not UnitKind.POD_GROUP:
-            self.sleepers.close(unit)
 
     # ------------------------------------------------------------ members
 
@@ -328,7 +325,7 @@ class Places:
 
     def needs_otherwise(self, unit: Unit) -> bool:
         """Whether a sleeper needs more or fewer pods than when it went to sleep."""
-        return self.sleepers.need_of(unit) != self._need(unit)
+        return self.sleepers.key_of(unit) != self._ward(unit)
 
     def queue_rows(self, rows: Iterable[int]) -> None:
         """Make pods wait for a place, wherever they were on the way to one."""
@@ -342,16 +339,17 @@ class Places:
             if found is not None:
                 states[row] = found
 
-    def _need(self, unit: Unit) -> int:
-        """As few pods of the class to blame must fit before another attempt makes sense.
+    def _ward(self, unit: Unit) -> WardKey:
+        """Where a unit sleeps.
 
-        Pods of other classes may make up the rest of a gang.
+        As few pods of the class to blame must fit before another attempt makes sense: pods of
+        other classes may make up the rest of a gang.
         """
-        if unit.still_needed <= 1:
-            return 1
-        classes = self.pods.class_id[np.array(unit.pending, np.int64)]
-        others = int(np.count_nonzero(classes != unit.blame))
-        return max(1, unit.still_needed - others)
+        need, others = unit.still_needed, 0
+        if need > 1:
+            classes = self.pods.class_id[np.array(unit.pending, np.int64)]
+            others = int(np.count_nonzero(classes != unit.blame))
+        return WardKey(unit.blame, unit.cures, unit.queue, max(1, need - others), others > 0)
 
     def _take_back(self, unit: Unit, rows: AbstractSet[int]) -> None:
         if unit.away:

@@ -1,6 +1,6 @@
 """Where units wait for something other than their turn: a cure, or the end of a delay.
 
-Sleepers lie in wards, one for each (class, cures, queue, need). An event touches the wards, not
+Sleepers lie in wards, by class, cures, queue and need. An event touches the wards, not
 the sleepers: each class that the event may cure is probed once, and as many of its units are woken
 as could fit, so a million sleepers of a few classes cost nothing until one of them has a chance.
 
@@ -11,7 +11,7 @@ such a class need no shard to be told so.
 import heapq
 from collections.abc import Callable, Iterator
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.state.lifecycle import UnitState
 from stretto.state.units import Unit
@@ -19,41 +19,76 @@ from stretto.state.units import Unit
 Probe = Callable[[int], int]
 """From a class id to an upper bound of how many pods of it fit now."""
 
+SMALL: Final = 64
+"""Dead entries that are not worth sweeping."""
+
 NO_CLASS: Final = -1
 """Class id of units for whose "no" no class is to blame: their wards cannot be probed."""
+
+
+class WardKey(NamedTuple):
+    """What the sleepers of a ward have in common."""
+
+    #: Class that must fit.
+    class_id: int
+    #: ``Cure`` bits that may help.
+    cures: int
+    #: Their queue.
+    queue: str
+    #: As few pods of the class must fit for an attempt to make sense.
+    need: int
+    #: Pods of other classes must fit too.
+    mixed: bool
 
 
 class Ward:
     """Sleepers of one class that wait for the same events in one queue and need equally much."""
 
-    __slots__ = ("beds", "checked", "class_id", "cures", "forced", "key", "live", "need", "suspect")
-
-    def __init__(self, key: tuple[int, int, str, int], now: float) -> None:
+    def __init__(self, number: int, key: WardKey, now: float) -> None:
         """Open it empty."""
-        self.class_id, self.cures, _, self.need = key
-        #: (class, cures, queue, need).
-        self.key: tuple[int, int, str, int] = key
-        #: Sleepers and dead entries by rank, a heap.
+        #: Its number; never given twice.
+        self.number: int = number
+        #: What its sleepers have in common.
+        self.key: WardKey = key
+        #: Sleepers that may be woken, and dead entries, by rank: a heap.
         self.beds: list[tuple[int, Unit]] = []
+        #: Sleepers that were tried since the last event that may cure them: room that another
+        #: unit leaves unused is not for them.
+        self.tried: list[tuple[int, Unit]] = []
         #: Sleepers in it.
         self.live: int = 0
-        #: An event may have been missed: probe at the next chance, whatever the event.
+        #: An event may have been missed, or room left unused: probe at the next chance.
         self.suspect: bool = False
         #: The probe was proved wrong: wake everybody at the next chance.
         self.forced: bool = False
         #: Clock time of the last probe or safety check.
         self.checked: float = now
 
-    def first(self, number: int) -> Unit | None:
-        """The first sleeper, dead entries dropped; ``number`` is the ward's own."""
+    def sleeps_here(self, rank: int, unit: Unit) -> bool:
+        """Whether an entry is alive."""
+        asleep = unit.state is UnitState.UNSCHEDULABLE
+        return asleep and unit.ward == self.number and unit.rank == rank
+
+    def first(self) -> Unit | None:
+        """The first sleeper that may be woken; dead entries are dropped."""
         beds = self.beds
         while beds:
-            rank, unit = beds[0]
-            asleep = unit.state is UnitState.UNSCHEDULABLE
-            if asleep and unit.ward == number and unit.rank == rank:
-                return unit
+            if self.sleeps_here(*beds[0]):
+                return beds[0][1]
             heapq.heappop(beds)
         return None
+
+    def forgive(self) -> None:
+        """An event has come: everybody may be woken again."""
+        for bed in self.tried:
+            heapq.heappush(self.beds, bed)
+        self.tried.clear()
+
+    def sweep(self) -> None:
+        """Drop dead entries once they outnumber the sleepers."""
+        if len(self.beds) + len(self.tried) > 2 * self.live + SMALL:
+            self.beds = sorted({bed for bed in self.beds if self.sleeps_here(*bed)})
+            self.tried = sorted({bed for bed in self.tried if self.sleeps_here(*bed)})
 
 
 class WaitingRoom:
@@ -67,12 +102,13 @@ class WaitingRoom:
         self.tick: int = 0
         self._safety_net = safety_net
         self._wards: dict[int, Ward] = {}
-        self._numbers: dict[tuple[int, int, str, int], int] = {}
-        self._of_class: dict[int, list[int]] = {}
+        self._by_key: dict[WardKey, Ward] = {}
+        self._of_class: dict[int, list[Ward]] = {}
         self._next_number = 0
         self._suspects = 0
         self._check_at = inf
-        self._canaries: dict[Unit, int] = {}
+        #: Woken units that have no place yet: for which class, and whether on suspicion only.
+        self._awake: dict[Unit, tuple[int, bool]] = {}
         self._last_seen: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -81,49 +117,51 @@ class WaitingRoom:
 
     def __iter__(self) -> Iterator[Unit]:
         """Every sleeper."""
-        for number, ward in self._wards.items():
+        for ward in self._wards.values():
             seen: set[Unit] = set()
-            for rank, unit in ward.beds:
-                asleep = unit.state is UnitState.UNSCHEDULABLE and unit.ward == number
-                if asleep and unit.rank == rank and unit not in seen:
+            for rank, unit in (*ward.beds, *ward.tried):
+                if unit not in seen and ward.sleeps_here(rank, unit):
                     seen.add(unit)
                     yield unit
 
     @property
-    def has_canaries(self) -> bool:
-        """Whether units were woken on suspicion only and are watched."""
-        return bool(self._canaries)
+    def is_watching(self) -> bool:
+        """Whether it matters what becomes of units that were woken."""
+        return bool(self._awake)
 
     def counts(self) -> dict[int, int]:
         """Sleepers by class id."""
         found: dict[int, int] = {}
         for ward in self._wards.values():
-            found[ward.class_id] = found.get(ward.class_id, 0) + ward.live
+            found[ward.key.class_id] = found.get(ward.key.class_id, 0) + ward.live
         return found
 
     # ------------------------------------------------------------ in and out
 
-    def add(self, unit: Unit, need: int, now: float) -> None:
-        """Put a unit to sleep by its ``blame`` and ``cures``."""
-        key = (unit.blame, unit.cures, unit.queue, need)
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._open(key, now)
-        ward = self._wards[number]
-        unit.ward = number
+    def add(self, unit: Unit, key: WardKey, now: float, tried: bool) -> None:
+        """Put a unit to sleep, tried by a shard or not."""
+        ward = self._by_key.get(key) or self._open(key, now)
+        unit.ward = ward.number
         ward.live += 1
-        heapq.heappush(ward.beds, (unit.rank, unit))
-        if self.has_missed(unit):
+        missed = tried and self.has_missed(unit)
+        if tried and not missed:
+            ward.tried.append((unit.rank, unit))
+        else:
+            heapq.heappush(ward.beds, (unit.rank, unit))
+        if missed:
             self._suspect(ward)
+        self.left(unit)
 
     def discard(self, unit: Unit) -> None:
         """Count out a unit that wakes otherwise than by a cure, once its state says so."""
-        number, unit.ward = unit.ward, -1
-        self._count_out(number)
+        ward = self._wards[unit.ward]
+        unit.ward = -1
+        self._count_out(ward)
+        ward.sweep()
 
-    def need_of(self, unit: Unit) -> int:
-        """How many pods together a sleeper needed when it went to sleep."""
-        return self._wards[unit.ward].need
+    def key_of(self, unit: Unit) -> WardKey:
+        """What a sleeper waits for."""
+        return self._wards[unit.ward].key
 
     def has_missed(self, unit: Unit) -> bool:
         """Whether an event that may cure the unit came after it was sent to its shard."""
@@ -136,18 +174,20 @@ class WaitingRoom:
         if unit.blame != NO_CLASS and not self.has_missed(unit):
             self.closed[unit.blame] = (unit.cures, unit.priority)
 
-    def reopen(self, class_id: int) -> None:
-        """A unit that could have used room for this class is gone: look again for the others."""
-        for number in self._of_class.get(class_id, ()):
-            self._suspect(self._wards[number])
+    def left(self, unit: Unit) -> None:
+        """A unit that was woken goes without a place: the room it was woken for may serve others.
+
+        Where the class itself has no room left there is nothing to serve.
+        """
+        class_id, _ = self._awake.pop(unit, (NO_CLASS, False))
+        if class_id != NO_CLASS and class_id not in self.closed:
+            self._look_again(class_id, forced=False)
 
     def placed(self, unit: Unit) -> None:
         """A unit got a place; if it was woken on suspicion only, the probe was wrong."""
-        class_id = self._canaries.pop(unit, None)
-        if class_id is not None:
-            for number in self._of_class.get(class_id, ()):
-                self._wards[number].forced = True
-                self._suspect(self._wards[number])
+        class_id, is_canary = self._awake.pop(unit, (NO_CLASS, False))
+        if is_canary:
+            self._look_again(class_id, forced=True)
 
     # ------------------------------------------------------------ waking
 
@@ -158,13 +198,14 @@ class WaitingRoom:
         woken: list[Unit] = []
         if not self._wards or not (cures or self._suspects):
             return woken
-        for class_id, numbers in list(self._of_class.items()):
-            wards = [self._wards[n] for n in numbers]
-            touched = [ward for ward in wards if ward.suspect or ward.cures & cures]
+        for class_id, wards in list(self._of_class.items()):
+            touched = [ward for ward in wards if ward.suspect or ward.key.cures & cures]
+            for ward in touched:
+                ward.checked = now
+                if ward.key.cures & cures or ward.forced:
+                    ward.forgive()
             if touched:
                 self._cure(class_id, touched, probe, woken)
-                for ward in touched:
-                    ward.checked = now
         return woken
 
     def overdue(self, now: float) -> list[Unit]:
@@ -172,15 +213,15 @@ class WaitingRoom:
         woken: list[Unit] = []
         if now < self._check_at:
             return woken
-        self._canaries.clear()
-        for number, ward in list(self._wards.items()):
+        for ward in list(self._wards.values()):
             if ward.checked + self._safety_net > now:
                 continue
             ward.checked = now
-            self.closed.pop(ward.class_id, None)
-            unit = self._take(number)
+            ward.forgive()
+            self.closed.pop(ward.key.class_id, None)
+            unit = self._take(ward)
             if unit is not None:
-                self._canaries[unit] = ward.class_id
+                self._awake[unit] = (ward.key.class_id, True)
                 woken.append(unit)
         checks = [ward.checked for ward in self._wards.values()]
         self._check_at = min(checks, default=inf) + self._safety_net
@@ -193,6 +234,12 @@ class WaitingRoom:
         return self._check_at if self._wards else inf
 
     def _cure(self, class_id: int, wards: list[Ward], probe: Probe, woken: list[Unit]) -> None:
+        """Probe one class and wake as many of its units as may fit, the first by rank first.
+
+        Single pods use up room for one each. A gang may fail and leave its room to those behind
+        it, so gangs have as many tries as there is room; those of several classes, for which the
+        room of one says little, are all tried.
+        """
         everybody = class_id == NO_CLASS or any(ward.forced for ward in wards)
         room = 1 << 62 if everybody else probe(class_id)
         for ward in wards:
@@ -202,30 +249,26 @@ class WaitingRoom:
         if room <= 0:
             return
         self.closed.pop(class_id, None)
-        numbers = [self._numbers[ward.key] for ward in wards]
-        while room > 0:
-            fitting = [n for n in numbers if n in self._wards and self._wards[n].need <= room]
-            if not fitting:
+        fitting = [ward for ward in wards if ward.key.need <= room]
+        singles = gangs = room
+        while (first := _first_ward(fitting, singles > 0, gangs > 0)) is not None:
+            unit = self._take(first)
+            if unit is None:
                 return
-            number = min(fitting, key=self._first_rank)
-            need = self._wards[number].need
-            unit = self._take(number)
-            if unit is not None:
-                woken.append(unit)
-                room -= need if unit.is_gang else len(unit.pending)
+            woken.append(unit)
+            self._awake[unit] = (class_id, False)
+            if first.key.need > 1:
+                gangs -= not first.key.mixed
+            elif not first.key.mixed:
+                singles -= len(unit.pending)
 
-    def _first_rank(self, number: int) -> float:
-        unit = self._wards[number].first(number)
-        return inf if unit is None else unit.rank
-
-    def _take(self, number: int) -> Unit | None:
-        """Take the first sleeper of a ward; its state is left to the caller."""
-        ward = self._wards[number]
-        unit = ward.first(number)
+    def _take(self, ward: Ward) -> Unit | None:
+        """Take out the first sleeper that may be woken; its state is left to the caller."""
+        unit = ward.first()
         if unit is not None:
             heapq.heappop(ward.beds)
             unit.ward = -1
-        self._count_out(number)
+            self._count_out(ward)
         return unit
 
     # ------------------------------------------------------------ wards
@@ -238,36 +281,52 @@ class WaitingRoom:
                 self._last_seen[bit] = self.tick
             bit <<= 1
 
-    def _open(self, key: tuple[int, int, str, int], now: float) -> int:
-        number = self._next_number
+    def _open(self, key: WardKey, now: float) -> Ward:
+        ward = Ward(self._next_number, key, now)
         self._next_number += 1
-        self._numbers[key] = number
-        self._wards[number] = Ward(key, now)
-        self._of_class.setdefault(key[0], []).append(number)
+        self._by_key[key] = self._wards[ward.number] = ward
+        self._of_class.setdefault(ward.key.class_id, []).append(ward)
         self._check_at = min(self._check_at, now + self._safety_net)
-        return number
+        return ward
+
+    def _look_again(self, class_id: int, forced: bool) -> None:
+        for ward in self._of_class.get(class_id, ()):
+            ward.forced = ward.forced or forced
+            if forced or ward.beds:
+                self._suspect(ward)
 
     def _suspect(self, ward: Ward) -> None:
         if not ward.suspect:
             ward.suspect = True
             self._suspects += 1
 
-    def _count_out(self, number: int) -> None:
+    def _count_out(self, ward: Ward) -> None:
         """One sleeper fewer; an empty ward is taken down, its dead entries with it."""
-        ward = self._wards[number]
         ward.live -= 1
         if ward.live > 0:
-            if len(ward.beds) > 2 * ward.live + 64:
-                ward.beds = sorted({bed for bed in ward.beds if bed[1].ward == number})
             return
         if ward.suspect:
             self._suspects -= 1
-        del self._wards[number], self._numbers[ward.key]
-        others = self._of_class[ward.class_id]
-        others.remove(number)
+            ward.suspect = False
+        del self._wards[ward.number], self._by_key[ward.key]
+        others = self._of_class[ward.key.class_id]
+        others.remove(ward)
         if not others:
-            del self._of_class[ward.class_id]
-            self.closed.pop(ward.class_id, None)
+            del self._of_class[ward.key.class_id]
+            self.closed.pop(ward.key.class_id, None)
+
+
+def _first_ward(wards: list[Ward], singles: bool, gangs: bool) -> Ward | None:
+    """Where the sleeper with the smallest rank lies of those that may be woken."""
+    best: Ward | None = None
+    rank = inf
+    for ward in wards:
+        key = ward.key
+        if ward.live and (key.mixed or (gangs if key.need > 1 else singles)):
+            unit = ward.first()
+            if unit is not None and unit.rank < rank:
+                best, rank = ward, unit.rank
+    return best
 
 
 class Delays:
