@@ -130,9 +130,16 @@ class Plane:
         self.shards = [s if s.number != number else self._new_shard(number) for s in self.shards]
         self.dispatcher.add_shard(number)
 
-    def restart_binder(self) -> None:
-        """The binder has died: a new one reads back whatever is assumed."""
+    def restart_binder(self, now: float) -> None:
+        """The binder has died: a new one reads back whatever is assumed.
+
+        Plans that were on their way and verdicts that nobody heard are lost with it, so whatever
+        the shards had been handed is handed out again.
+        """
         self.binder = self._new_binder()
+        self.dispatcher.lose_binder(now)
+        for number in [shard.number for shard in self.shards]:
+            self.restart_shard(number, now)
 
     def _new_shard(self, number: int) -> Shard:
         runtime = Runtime(self.engine, self._rng.child("shard", number), self.config.tier)
@@ -155,6 +162,7 @@ class Plane:
         self.dispatcher.settle(refusals, now)
         self._absorb(now)
         self.dispatcher.due(now)
+        self.engine.learn()
         plans = self._plan(now)
         verdicts = [self._commit(plan, now) for plan in plans]
         failed = self.dispatcher.drain_failures()

@@ -24,7 +24,7 @@ from stretto.framework.contract import View
 from stretto.framework.profile import Profile, load_profile
 from stretto.framework.program import TypicalPods
 from stretto.framework.runtime import Engine
-from stretto.framework.typical import kind_of, typical_pods
+from stretto.framework.typical import learnt
 from stretto.state.cluster import Cluster, ClusterConfig
 from stretto.state.columns import Columns
 from stretto.state.ingest import Ingest
@@ -155,13 +155,6 @@ class Scene:
             if not space or pods.namespace[at] == space:
                 yield at
             at += 1
-
-
-def learnt(cluster: Cluster) -> TypicalPods:
-    """The typical pods of what is running and pending."""
-    users = enumerate(cluster.classes.users)
-    kinds = ((kind_of(cluster.classes[number]), count) for number, count in users if count > 0)
-    return typical_pods(kinds, cluster.ledger.devices)
 
 
 # ---------------------------------------------------------------- from a living plane

@@ -14,10 +14,12 @@ import numpy.typing as npt
 from stretto.base.rng import Rng
 from stretto.framework.class_table import ClassCompiler
 from stretto.framework.contract import View
-from stretto.framework.profile import Profile
+from stretto.framework.profile import PICKS, Profile, TieRule
 from stretto.framework.program import Batch, Choice, Pick, ScoreCache, TypicalPods, no_typical_pods
 from stretto.framework.scores import compile_scores, fgd_thresholds
+from stretto.framework.selection import Turns, drawn_order
 from stretto.framework.tiers import kernel
+from stretto.framework.typical import learnt
 from stretto.state.cluster import Cluster
 from stretto.state.columns import Columns
 from stretto.state.eligibility import Eligibility
@@ -26,10 +28,10 @@ from stretto.state.units import Cure
 
 CACHE_BYTES: Final = 160 << 20
 """Memory for score rows; beyond it the least recently used class loses its row."""
-STRIDE: Final = 1 << 32
-"""Stride of a zone that holds one node."""
 REPLAY_SHARE: Final = 32
 """A plain row is rebuilt when more than one entry per so many slots waits in the log."""
+LEARN_AGAIN: Final = 4
+"""Typical pods are learnt anew when the number of pods has changed by one part in so many."""
 NOT_TRIED: Final = -2
 """Answer for pods that a batch did not get to."""
 
@@ -85,7 +87,18 @@ class Engine:
         #: The workload that fragmentation is measured against.
         given = profile.typical_pods(cluster.ledger.devices)
         self.typical: TypicalPods = given if given is not None else no_typical_pods()
+        #: Rises when the typical pods were learnt anew: scores kept from before are void.
+        self.workload_version = 0
+        self._learnt_from = 0
         cluster.static_listeners.append(self.eligibility.refresh)
+
+    def learn(self) -> None:
+        """Learn the typical pods anew, where the profile wants it and the workload has changed."""
+        pods = len(self.cluster.pods)
+        if self.profile.learns and abs(pods - self._learnt_from) * LEARN_AGAIN > self._learnt_from:
+            self._learnt_from = pods
+            self.typical = learnt(self.cluster)
+            self.workload_version += 1
 
     def cures_of(self, class_id: int) -> Cure:
         """Events that may turn a "no" to this class into a "yes": those of the rules that ask."""
@@ -119,16 +132,19 @@ class Runtime:
         self._random = rng.numpy()
         self._thresholds = fgd_thresholds()
         self._entries = _Entries()
-        self._zones = _Zones()
+        self._workload = 0
+        self._zones = Turns()
+        self._order_seed = rng.child("order").randint(0, 1 << 62)
 
     @property
     def view(self) -> View:
         """What rules may look at."""
-        return View(self.columns, self.engine.cluster.nodes)
+        return View(self.columns, self.engine.cluster.nodes, self.engine.typical)
 
     def sync(self) -> None:
         """Bring the snapshot up to date with the ledger."""
-        if self.columns.sync():
+        if self.columns.sync() or self._workload != self.engine.workload_version:
+            self._workload = self.engine.workload_version
             self._entries.reset(self.columns.size)
         slots = self.engine.cluster.ledger.slots
         self._zones.follow(slots.zone_live, slots.version)
@@ -254,38 +270,19 @@ class Runtime:
         return self.columns.log, self.columns.log_state, limit
 
     def _rank(self) -> npt.NDArray[np.int32]:
-        given = len(self.rank) == self.columns.size or self.engine.profile.tie_rule is not Pick.RANK
-        return self.rank if given else self.engine.cluster.nodes.name_rank
+        """Ranks for the tie rule: those that were given, else by name or by a drawn order."""
+        ties = self.engine.profile.ties
+        if PICKS[ties] is not Pick.RANK or len(self.rank) == self.columns.size:
+            return self.rank
+        if ties is TieRule.NAME:
+            return self.engine.cluster.nodes.name_rank
+        return drawn_order(self.columns.generation, self._order_seed)
 
     def _draws(self, count: int) -> npt.NDArray[np.uint64]:
         """Random draws, only where the profile makes use of them (a stream is part of a seed)."""
         if not self.engine.profile.draws:
             return np.zeros(count, np.uint64)
         return self._random.integers(0, 1 << 63, count, dtype=np.uint64)
-
-
-class _Zones:
-    """Turns of the zones for the rotating tie rule."""
-
-    def __init__(self) -> None:
-        #: int64[zone]: large number / live nodes.
-        self.stride: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: int64[zone + 1]: passes, and the pass of the last pick.
-        self.passes: npt.NDArray[np.int64] = np.zeros(1, np.int64)
-        #: int64[zone]: slot after the last pick.
-        self.cursor: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._version = -1
-
-    def follow(self, live: list[int], version: int) -> None:
-        """Adapt to zones and node counts."""
-        if version == self._version:
-            return
-        self._version = version
-        more = len(live) - len(self.stride)
-        last = self.passes[-1:]
-        self.passes = np.concatenate([self.passes[:-1], np.zeros(more, np.int64), last])
-        self.cursor = np.concatenate([self.cursor, np.zeros(more, np.int64)])
-        self.stride = STRIDE // np.maximum(np.array(live, np.int64), 1)
 
 
 class _Entries:

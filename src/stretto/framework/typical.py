@@ -12,6 +12,7 @@ import numpy as np
 
 from stretto.framework.program import TypicalPods, no_typical_pods
 from stretto.state.classes import PodClass
+from stretto.state.cluster import Cluster
 from stretto.state.devices import Devices
 from stretto.state.resources import CPU
 
@@ -64,6 +65,13 @@ def typical_pods(
         chosen.append((kind, n))
         covered += n
     return weighted_pods(chosen, devices)
+
+
+def learnt(cluster: Cluster) -> TypicalPods:
+    """The typical pods of what is running and pending in a cluster now."""
+    users = enumerate(cluster.classes.users)
+    kinds = ((kind_of(cluster.classes[number]), count) for number, count in users if count > 0)
+    return typical_pods(kinds, cluster.ledger.devices)
 
 
 def weighted_pods(rows: Iterable[tuple[PodKind, float]], devices: Devices) -> TypicalPods:

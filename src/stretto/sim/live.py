@@ -130,14 +130,21 @@ class LiveRun:
     # ------------------------------------------------------------ inside
 
     def _prepare(self) -> None:
-        """Let the plane see what is there before its first decision, and learn from it."""
-        plane = self._plane
+        """Let the plane see what is there before its first decision.
+
+        What is there already comes as a list, sorted by name; arrivals come as events, in their
+        own order, so the first look is before the first arrival.
+        """
+        self._look()
         while self._feeder.pods < PREPARED and self._feeder.feed(self.elapsed):
             continue
-        now = self._clock.monotonic()
-        while plane.pump.poll(now, POLLED):
-            pass
+        self._look()
         self._adopt()
+
+    def _look(self) -> None:
+        now = self._clock.monotonic()
+        while self._plane.pump.poll(now, POLLED):
+            continue
 
     def _adopt(self) -> None:
         """Pods that are on nodes from before an interruption run their whole time again."""

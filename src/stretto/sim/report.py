@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from stretto.explain.scene import learnt
 from stretto.framework import formulas_devices as formulas
+from stretto.framework.typical import learnt
 from stretto.plane import Plane
 from stretto.sim.meter import Meter
 from stretto.sim.pending import Waiting, waiting_pods

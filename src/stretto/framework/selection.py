@@ -1,0 +1,51 @@
+"""How equal scores are told apart: the data behind the tie rules.
+
+The kernels pick (``program.Pick``); here is what they pick by: whose turn it is among zones, and
+orders of nodes. A fixed order that differs from seed to seed is what the published GPU studies use;
+it also keeps shards apart, because each draws its own.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+STRIDE: Final = 1 << 32
+"""Stride of a zone that holds one node."""
+
+
+def drawn_order(generations: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int32]:
+    """int32[slot]: a random rank for each node, the same for its whole life.
+
+    It is the splitmix64 hash (Steele et al., OOPSLA 2014) of the node's generation and the seed, so
+    it needs no memory and does not depend on which other nodes there are.
+    """
+    z = generations.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(33)).astype(np.int32)
+
+
+class Turns:
+    """Turns of the zones for the rotating tie rule."""
+
+    def __init__(self) -> None:
+        """No zone yet."""
+        #: int64[zone]: large number / live nodes.
+        self.stride: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: int64[zone + 1]: passes, and the pass of the last pick.
+        self.passes: npt.NDArray[np.int64] = np.zeros(1, np.int64)
+        #: int64[zone]: slot after the last pick.
+        self.cursor: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._version = -1
+
+    def follow(self, live: list[int], version: int) -> None:
+        """Adapt to zones and node counts."""
+        if version == self._version:
+            return
+        self._version = version
+        more = len(live) - len(self.stride)
+        last = self.passes[-1:]
+        self.passes = np.concatenate([self.passes[:-1], np.zeros(more, np.int64), last])
+        self.cursor = np.concatenate([self.cursor, np.zeros(more, np.int64)])
+        self.stride = STRIDE // np.maximum(np.array(live, np.int64), 1)
