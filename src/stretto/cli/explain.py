@@ -169,9 +169,10 @@ def _show_unit(console: Console, said: "Explanation") -> None:
 def _show_choice(console: Console, choice: "Choice", *, placed: bool) -> None:
     """The best nodes, each score rule by rule."""
     fit = "fits" if choice.feasible == 1 else "fit"
-    console.data(f"\n{counted(choice.feasible, 'node')} {fit} in {choice.basis}.")
+    console.data(f"\n{choice.sentence}")
+    console.data(f"{counted(choice.feasible, 'node')} {fit} in {choice.basis}.")
     if choice.tied > 1:
-        console.data(f"{choice.tied:,} share the best score; ties go by {choice.tie_rule}.")
+        console.data(f"Equal scores are told apart by {choice.tie_rule}.")
     top = choice.top
     plugins = [f"{part.plugin} ×{part.weight}" for part in top[0].parts] if top else []
     rows: list[Sequence[object]] = [

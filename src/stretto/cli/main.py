@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
 import click
@@ -50,11 +51,11 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs, in the order of the table."""
-        return list(VERBS)
+        return list(known())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one verb."""
-        verb = VERBS.get(cmd_name)
+        verb = known().get(cmd_name)
         if verb is None:
             return None
         module, attribute = verb.place.split(":")
@@ -67,14 +68,15 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb that is meant; a typo names the nearest."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            raise UnknownNameError("command", args[0], VERBS)
+        verbs = known()
+        if args and args[0] not in verbs and not args[0].startswith("-"):
+            raise UnknownNameError("command", args[0], verbs)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.sentence) for name, verb in VERBS.items()])
+            formatter.write_dl([(name, verb.sentence) for name, verb in known().items()])
 
     def main(  # type: ignore[override]  # click's overloads are about a mode that we do not have
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
@@ -100,6 +102,15 @@ class LazyGroup(click.Group):
     def _report(self, error: BaseException, given: Given, words: list[str]) -> int:
         as_json = bool(given.json) or asks_for_json(words)
         return failures.report(error, as_json=as_json, verbose=given.verbose > 0)
+
+
+def known() -> dict[str, Verb]:
+    """The verbs whose modules are installed; finding one does not import it."""
+    return {
+        name: verb
+        for name, verb in VERBS.items()
+        if find_spec(f"stretto.cli.{verb.place.partition(':')[0]}") is not None
+    }
 
 
 def asks_for_json(words: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ function takes a dozen arguments.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, Final, TypeVar
 
 import click
@@ -100,7 +101,7 @@ class Command(click.Command):
         shared: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):
                 (shared if parameter.name in self.shared_names else own).append(record)
         for heading, records in (("Options", own), ("Options of every command", shared)):
             if records:
@@ -111,8 +112,8 @@ class Command(click.Command):
         """The example, as it is typed."""
         formatter.write_paragraph()
         formatter.write_heading("Example")
-        for line in self.example.strip().splitlines():
-            formatter.write(f"  {line.strip()}\n")
+        for line in dedent(self.example).strip().splitlines():
+            formatter.write(f"  {line}\n")
 
 
 Body = Callable[[Common, Options], None]

@@ -68,6 +68,8 @@ class NodesSay(msgspec.Struct, frozen=True):
 class Choice(msgspec.Struct, frozen=True):
     """The nodes that a pod may choose from, by score."""
 
+    #: How the chosen node, or the first choice, compares: for people.
+    sentence: str
     #: What the scores were worked out on.
     basis: str
     #: Nodes that fit.
@@ -300,12 +302,28 @@ def _head(scene: Scene, asked: _Question) -> Explanation:
 
 
 def _choice(scene: Scene, asked: _Question, scores: Scores) -> Choice:
+    top, tied = scores.top(TOP, asked.slot), scores.tied
+    chosen = next((each for each in top if each.chosen), None)
     return Choice(
+        sentence=_chosen(chosen, top[0], tied) if top else "",
         basis=asked.basis,
         feasible=len(scores.slots),
-        tied=scores.tied,
+        tied=tied,
         tie_rule=TIE_WORDS[scene.profile.ties],
-        top=scores.top(TOP, asked.slot),
+        top=top,
+    )
+
+
+def _chosen(chosen: ScoredNode | None, best: ScoredNode, tied: int) -> str:
+    """How the chosen node compares with the best, in a sentence."""
+    shared = f" (shared by {counted(tied, 'node')})" if tied > 1 else ""
+    if chosen is None:
+        return f"{best.node} would be the first choice now, with score {best.total}{shared}."
+    if chosen.rank == 1:
+        return f"{chosen.node} has the best score, {chosen.total}{shared}."
+    return (
+        f"{chosen.node} was chosen earlier; by what is there now {best.node} would score "
+        f"better ({best.total} against {chosen.total})."
     )
 
 

@@ -60,7 +60,8 @@ def probe(common: Common, asked: Asked) -> None:
 def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
     module = sys.modules[__name__]
     monkeypatch.setitem(sys.modules, "stretto.cli.probe", module)
-    monkeypatch.setattr(main, "VERBS", {"probe": main.Verb("probe:probe", "Fail as told.")})
+    probe = {"probe": main.Verb("probe:probe", "Fail as told.")}
+    monkeypatch.setattr(main, "known", lambda: probe)
     return lambda *words: CliRunner().invoke(main.cli, words)
 
 
