@@ -46,7 +46,7 @@ class Domain(NamedTuple):
         """bool[size]: values that some node of a mask has."""
         found = np.bincount(self.codes, within, self.size) > 0
         found[0] = False
-        return cast("BoolArray", found)
+        return found
 
 
 class NodeColumns:
@@ -137,7 +137,7 @@ class NodeColumns:
         if not len(pairs) or pairs[0] != 0:
             codes, pairs = codes + 1, np.concatenate([[0], pairs])
         empty = self.labels.pair_id(key, "")
-        at = np.flatnonzero(pairs == empty) if empty > 0 else ()
+        at = np.flatnonzero(pairs == empty) if empty > 0 else pairs[:0]
         return Domain(codes.astype(np.intp), len(pairs), int(at[0]) if len(at) else 0)
 
     def _append(self, name: str) -> int:

@@ -4,8 +4,8 @@ Volumes and claims may be *assumed*: a decision takes a volume for a claim, or g
 node, before the API server says so; the next decision sees that.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -63,6 +63,16 @@ class ClusterObjects:
         #: Rises whenever an object changes.
         self.version = 0
         self._selected: dict[tuple[Selector, int], frozenset[str]] = {}
+        self._shelves: dict[type[Wire], dict[Any, Any]] = {
+            PersistentVolumeClaim: self.claims,
+            PersistentVolume: self.volumes,
+            StorageClass: self.classes,
+            CsiNode: self.csi_nodes,
+            CsiDriver: self.drivers,
+            CsiStorageCapacity: self.capacities,
+            Namespace: self.namespaces,
+            PodDisruptionBudget: self.budgets,
+        }
         for each in objects:
             self.put(each)
 
@@ -127,36 +137,24 @@ class ClusterObjects:
         else:
             shelf[key] = item
 
-    def _place(self, item: Wire) -> tuple[dict[object, object], object] | None:
+    def _place(self, item: Wire) -> tuple[dict[Any, Any], Hashable] | None:
         """Where an object is kept, and under which key."""
-        found: object
+        shelf: dict[Any, Any] | None
         match item:
             case PersistentVolumeClaim() | CsiStorageCapacity() | PodDisruptionBudget():
-                shelves = {
-                    PersistentVolumeClaim: self.claims,
-                    CsiStorageCapacity: self.capacities,
-                    PodDisruptionBudget: self.budgets,
-                }
-                found = shelves[type(item)]
-                return found, (item.metadata.namespace, item.metadata.name)  # type: ignore[return-value]
+                shelf = self._shelves[type(item)]
+                return shelf, (item.metadata.namespace, item.metadata.name)
             case PersistentVolume() | StorageClass() | CsiNode() | CsiDriver() | Namespace():
-                found = {
-                    PersistentVolume: self.volumes,
-                    StorageClass: self.classes,
-                    CsiNode: self.csi_nodes,
-                    CsiDriver: self.drivers,
-                    Namespace: self.namespaces,
-                }[type(item)]
-                return found, item.metadata.name  # type: ignore[return-value]
+                return self._shelves[type(item)], item.metadata.name
             case VolumeAttachment():
-                found = self.attachments.setdefault(item.spec.node_name, {})
-                return found, item.metadata.name  # type: ignore[return-value]
+                shelf = self.attachments.setdefault(item.spec.node_name, {})
+                return shelf, item.metadata.name
             case Service():
-                found = self.services.setdefault(item.metadata.namespace, {})
-                return found, item.metadata.name  # type: ignore[return-value]
+                shelf = self.services.setdefault(item.metadata.namespace, {})
+                return shelf, item.metadata.name
             case ReplicaSet() | ReplicationController() | StatefulSet():
                 key = (type(item).__name__, item.metadata.namespace, item.metadata.name)
-                return self.controllers, key  # type: ignore[return-value]
+                return self.controllers, key
             case _:
                 return None
 

@@ -37,12 +37,12 @@ class Shape:
 
     @cached_property
     def fit_score(self) -> tuple[int, int]:
-        """cpu and memory for the least-allocated score."""
+        """Amounts of cpu and memory for the least-allocated score."""
         return requests.fit_score_requests(self._pod)
 
     @cached_property
     def balance(self) -> tuple[int, int]:
-        """cpu and memory for the balance score."""
+        """Amounts of cpu and memory for the balance score."""
         return requests.balance_requests(self._pod)
 
     @cached_property

@@ -54,13 +54,13 @@ def filter_requests(pod: Pod) -> Amounts:
 
 
 def fit_score_requests(pod: Pod) -> tuple[int, int]:
-    """cpu and memory that the least-allocated score adds for a pending pod."""
+    """Amounts of cpu and memory that the least-allocated score adds for a pending pod."""
     sums = rounded(total(pod, Counting(status=False, pod_level=False, missing=DEFAULTS)))
     return sums.get(CPU, 0), sums.get(MEMORY, 0)
 
 
 def balance_requests(pod: Pod) -> tuple[int, int]:
-    """cpu and memory that the balance score adds for a pending pod."""
+    """Amounts of cpu and memory that the balance score adds for a pending pod."""
     sums = rounded(total(pod, Counting()))
     return sums.get(CPU, 0), sums.get(MEMORY, 0)
 

@@ -5,6 +5,7 @@ next decision counts it; ``forget`` takes it away again.
 """
 
 from collections.abc import Iterable
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from stretto.framework.exact.requests import is_scalar
 from stretto.framework.exact.status import BoolArray, IntArray
 from stretto.framework.exact.tallies import Population
 
-COUNTED = frozenset({"cpu", "memory", "ephemeral-storage"})
+_K = TypeVar("_K")
+
+COUNTED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""Resources counted although they are no scalar resources."""
 
 
 class Snapshot:
@@ -49,6 +53,8 @@ class Snapshot:
         self.seen_memory: IntArray = np.zeros(0, np.int64)
         #: int64[n]: pods.
         self.pod_count: IntArray = np.zeros(0, np.int64)
+        #: int64[n]: zeros, for a count of no pods.
+        self.no_pods: IntArray = np.zeros(0, np.int64)
         #: Pods by claim.
         self.claim_users: dict[tuple[str, str], int] = {}
         #: Pods by node's port and node.
@@ -70,6 +76,7 @@ class Snapshot:
         self.seen_cpu = np.append(self.seen_cpu, 0)
         self.seen_memory = np.append(self.seen_memory, 0)
         self.pod_count = np.append(self.pod_count, 0)
+        self.no_pods = np.append(self.no_pods, 0)
 
     def add_pod(self, pod: Pod) -> None:
         """Add a running pod to the node that it names."""
@@ -127,7 +134,8 @@ class Snapshot:
             del self.node_of[pod.key]
 
 
-def _count[K](counts: dict[K, int], key: K, by: int) -> None:
+def _count(counts: dict[_K, int], key: _K, by: int) -> None:
+    """Count up or down; what is down to nothing is forgotten."""
     left = counts.get(key, 0) + by
     if left:
         counts[key] = left

@@ -109,9 +109,11 @@ class Population:
             return
         self._size = size
         zeros = np.zeros(more, np.int64)
-        groups = (g for kind in self._kinds() for g in kind.values())
-        for each in (*self._tallies.values(), *groups):
-            each.counts = np.concatenate([each.counts, zeros])
+        for tally in self._tallies.values():
+            tally.counts = np.concatenate([tally.counts, zeros])
+        for kind in self._kinds():
+            for group in kind.values():
+                group.counts = np.concatenate([group.counts, zeros])
 
     def count(self, pod: PodFacts, node: int, by: int) -> None:
         """Add (1) or take away (-1) a pod."""

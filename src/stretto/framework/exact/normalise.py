@@ -1,0 +1,19 @@
+"""How upstream brings raw scores to 0..100 where a plugin has no rule of its own."""
+
+from typing import Final
+
+import numpy as np
+
+from stretto.framework.exact.status import IntArray
+
+TOP: Final = 100
+"""The best score of one plugin."""
+
+
+def by_maximum(raw: IntArray, *, reverse: bool = False) -> IntArray:
+    """Shares of the largest, in integers; reversed, the largest gets 0 and all 100 if it is 0."""
+    largest = int(raw.max(initial=0))
+    if largest == 0:
+        return np.full(len(raw), TOP, np.int64) if reverse else raw
+    scaled = TOP * raw // largest
+    return TOP - scaled if reverse else scaled
