@@ -1,0 +1,44 @@
+"""ImageLocality: nodes that have the pod's images, large ones that many nodes have above all."""
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from stretto.framework.exact.contract import ScorePlugin
+from stretto.framework.exact.nodes import NodeColumns
+from stretto.framework.exact.normalise import TOP
+from stretto.framework.exact.pod_facts import PodFacts
+from stretto.framework.exact.snapshot import Snapshot
+from stretto.framework.exact.status import IntArray
+
+NAME: Final = "ImageLocality"
+LEAST: Final = 23 * 1024 * 1024
+"""Bytes below which images are fetched too quickly to matter."""
+MOST: Final = 1000 * 1024 * 1024
+"""Bytes a container above which more does not matter."""
+
+
+class ImageLocality(ScorePlugin):
+    """Counts the bytes that need not be fetched."""
+
+    NAME: ClassVar[str] = NAME
+    WEIGHT: ClassVar[int] = 1
+
+    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+        """Bytes there, scaled between the two thresholds."""
+        nodes = snapshot.nodes
+        images = pod.shape.images
+        return nodes.kept(("images", images), lambda: _scores(images, nodes))[feasible]
+
+
+def _scores(images: tuple[str, ...], nodes: NodeColumns) -> IntArray:
+    """int64[n]: the score of every node."""
+    there = np.zeros(nodes.count, np.int64)
+    for name in images:
+        holders = nodes.image_nodes.get(name)
+        if holders:
+            spread = len(holders) / nodes.count
+            there[list(holders)] += int(float(nodes.image_sizes[name]) * spread)
+    most = MOST * len(images)
+    scores: IntArray = TOP * (np.clip(there, LEAST, most) - LEAST) // (most - LEAST)
+    return scores
