@@ -1,0 +1,88 @@
+"""VolumeBinding: every claim of the pod has, finds or can be made a volume that the node reaches.
+
+A claim that is missing, lost, being deleted or another pod's ends the cycle; so does one that
+should have been bound already. The score is off by default and always skipped.
+"""
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from stretto.framework.exact import volumes
+from stretto.framework.exact.contract import Check, FilterPlugin, Given, ScorePlugin
+from stretto.framework.exact.ownership import owner_refusal
+from stretto.framework.exact.pod_facts import PodFacts
+from stretto.framework.exact.snapshot import Snapshot
+from stretto.framework.exact.status import (
+    SKIP,
+    Code,
+    IntArray,
+    Status,
+    Verdict,
+    unresolvable,
+)
+
+NAME: Final = "VolumeBinding"
+UNBOUND: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims")
+
+
+class VolumeBinding(FilterPlugin, ScorePlugin):
+    """Refuses nodes where a claim gets no volume."""
+
+    NAME: ClassVar[str] = NAME
+    WEIGHT: ClassVar[int] = 1
+
+    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+        """Nodes where a claim gets no volume; skipped without claims."""
+        if not pod.shape.claims:
+            return SKIP
+        refusal = claims_refusal(pod, snapshot)
+        if refusal:
+            return unresolvable(refusal)
+        claims = volumes.claims_of(pod, snapshot.objects)
+        if claims.immediate:
+            return UNBOUND
+        return Given(_judged(volumes.Binder(claims, snapshot), snapshot.nodes.count))
+
+    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+        """Skipped: storage capacity scoring is off."""
+        return None
+
+
+def claims_refusal(pod: PodFacts, snapshot: Snapshot) -> str:
+    """Why a claim of the pod cannot be used; empty where all can."""
+    for name, own in pod.claim_names():
+        claim = snapshot.objects.claims.get((pod.namespace, name))
+        if claim is None and own:
+            waiting = "waiting for ephemeral volume controller to create the"
+            return f'{waiting} persistentvolumeclaim "{name}"'
+        if claim is None:
+            return f'persistentvolumeclaim "{name}" not found'
+        if claim.status.phase == "Lost":
+            volume = claim.spec.volume_name
+            bound = f'bound to non-existent persistentvolume "{volume}"'
+            return f'persistentvolumeclaim "{name}" {bound}'
+        if claim.metadata.deletion_timestamp is not None:
+            return f'persistentvolumeclaim "{name}" is being deleted'
+        if own and (refusal := owner_refusal(claim, pod)):
+            return refusal
+    return ""
+
+
+def _judged(binder: volumes.Binder, count: int) -> Verdict | None:
+    """The binder's answer for every node."""
+    numbers: dict[Status, int] = {}
+    which = np.zeros(count, np.int64)
+    refused = np.zeros(count, np.bool_)
+    for node in range(count):
+        found = binder.find(node)
+        if found.error:
+            status = Status(Code.ERROR, (found.error,))
+        elif found.reasons:
+            status = Status(Code.UNRESOLVABLE, found.reasons)
+        else:
+            continue
+        refused[node] = True
+        which[node] = numbers.setdefault(status, len(numbers))
+    statuses = list(numbers)
+    return Verdict(refused, which, statuses.__getitem__) if statuses else None
