@@ -1,0 +1,61 @@
+"""The filter part of a cycle: every plugin asked once, nodes judged as columns.
+
+Upstream stops at the first plugin that ends the cycle, and at the first refusal of each node. Here
+the verdicts are columns, so all are there; ``thorough`` also asks the plugins behind one that ends
+the cycle, which only explanations and the conformance tests need.
+"""
+
+import numpy as np
+
+from stretto.framework.exact.contract import Check
+from stretto.framework.exact.decision import Filtered
+from stretto.framework.exact.plugins.table import FILTERS
+from stretto.framework.exact.pod_facts import PodFacts
+from stretto.framework.exact.snapshot import Snapshot
+from stretto.framework.exact.status import BoolArray, Code, Status, Verdict
+
+
+def run_filters(pod: PodFacts, snapshot: Snapshot, *, thorough: bool = False) -> Filtered:
+    """Ask every filter about a pod."""
+    count = snapshot.nodes.count
+    prefilter: dict[str, Status] = {}
+    checks: dict[str, Check] = {}
+    ended_by = ""
+    # Plugins without a say before the nodes come first in order; they run only if none ends it.
+    for plugin in FILTERS:
+        if ended_by and not thorough and plugin.HAS_PREFILTER:
+            break
+        said = plugin.prefilter(pod, snapshot)
+        if isinstance(said, Check):
+            checks[plugin.NAME] = said
+            continue
+        prefilter[plugin.NAME] = said
+        if said.code is not Code.SKIP:
+            ended_by = ended_by or plugin.NAME
+    if ended_by and not thorough:
+        checks = {}
+    verdicts: dict[str, Verdict] = {}
+    inside, narrowed_by = _inside(checks, snapshot)
+    feasible = inside.copy()
+    for name, check in checks.items():
+        verdict = check.verdict()
+        if verdict is not None:
+            verdicts[name] = verdict
+            feasible &= ~verdict.refused
+    if ended_by:
+        feasible = np.zeros(count, np.bool_)
+    return Filtered(prefilter, checks, verdicts, ended_by, inside, narrowed_by, feasible)
+
+
+def _inside(checks: dict[str, Check], snapshot: Snapshot) -> tuple[BoolArray, tuple[str, ...]]:
+    """Nodes that the plugins leave to be looked at, and who narrowed them."""
+    inside = np.ones(snapshot.nodes.count, np.bool_)
+    names = []
+    for name, check in checks.items():
+        if check.only is not None:
+            mask = np.zeros(snapshot.nodes.count, np.bool_)
+            at = [snapshot.nodes.index.get(each) for each in check.only]
+            mask[[each for each in at if each is not None]] = True
+            inside &= mask
+            names.append(name)
+    return inside, tuple(sorted(names))

@@ -1,0 +1,170 @@
+"""DefaultPreemption: which pods of lower priority would have to leave, and on which node.
+
+Upstream's search to the letter: nodes whose first refusal may be cured; all pods of lower priority
+taken away; then given back one by one, those that a budget protects first, the most important
+first; and the node with the fewest violations, the lowest top priority, the smallest sum of
+priorities, the fewest victims, and the latest start.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from stretto.api import selectors
+from stretto.api.core import PodDisruptionBudget
+from stretto.api.selectors import Selector
+from stretto.framework.exact.contract import Trial
+from stretto.framework.exact.decision import Candidate, Filtered, Preemption
+from stretto.framework.exact.messages import fit_error
+from stretto.framework.exact.pod_facts import PodFacts
+from stretto.framework.exact.snapshot import Snapshot
+from stretto.framework.exact.status import (
+    SUCCESS,
+    Code,
+    Status,
+    unresolvable,
+    unschedulable,
+)
+
+NAME: Final = "DefaultPreemption"
+NEVER: Final = "not eligible due to preemptionPolicy=Never."
+NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
+NO_HELP: Final = unresolvable("Preemption is not helpful for scheduling")
+TO_POSITIVE: Final = 2**31
+"""Added to every priority, so that more victims of negative priority never look better."""
+
+
+def preempt(pod: PodFacts, snapshot: Snapshot, filtered: Filtered) -> Preemption:
+    """Look for a node on which pods could make room."""
+    if pod.pod.spec.preemption_policy == "Never":
+        return Preemption(_failed(NEVER))
+    rejected: dict[str, Status] = {}
+    candidates: list[Candidate] = []
+    budgets = _budgets(snapshot)
+    for node in (filtered.inside & ~filtered.feasible).nonzero()[0].tolist():
+        if filtered.first_refusal(node).code is not Code.UNSCHEDULABLE:
+            continue
+        found = Rehearsal(pod, snapshot, filtered, node).victims(budgets)
+        if isinstance(found, Candidate):
+            candidates.append(found)
+        else:
+            rejected[snapshot.nodes.names[node]] = found
+    if not candidates:
+        return Preemption(_no_candidate(snapshot.nodes.count, rejected), rejected=rejected)
+    candidates.sort(key=lambda each: each.node)
+    best = min(map(_rank, candidates))
+    tied = [each for each in candidates if _rank(each) == best]
+    names = tuple(each.node for each in tied) if len(tied) > 1 else ()
+    return Preemption(SUCCESS, tuple(candidates), rejected, tied[0], names)
+
+
+class Rehearsal:
+    """Pods leaving one node and coming back, with what every filter says meanwhile."""
+
+    def __init__(self, pod: PodFacts, snapshot: Snapshot, filtered: Filtered, node: int) -> None:
+        """Begin with all pods on the node."""
+        self._name = snapshot.nodes.names[node]
+        self._trials: list[Trial] = [each.trial(node) for each in filtered.checks.values()]
+        #: Pods of lower priority, in the node's order.
+        self.lower = [each for each in snapshot.pods_on[node] if each.priority < pod.priority]
+
+    def victims(
+        self, budgets: Sequence[tuple[PodDisruptionBudget, Selector]]
+    ) -> Candidate | Status:
+        """The fewest pods that upstream's greedy search finds, or why none would help."""
+        for each in self.lower:
+            self._remove(each)
+        if not self.lower:
+            return NO_VICTIMS
+        status = self._status()
+        if status.code is not Code.SUCCESS:
+            return status
+        ordered = sorted(self.lower, key=_importance)
+        protected, free = split_by_budget(ordered, budgets)
+        violating = [each for each in protected if not self._spare(each)]
+        chosen = violating + [each for each in free if not self._spare(each)]
+        if not chosen:
+            reason = f'expected at least one victim pod on node "{self._name}"'
+            return Status(Code.ERROR, (reason,))
+        if protected and free:
+            chosen.sort(key=_importance)
+        return Candidate(self._name, tuple(chosen), len(violating))
+
+    def _spare(self, pod: PodFacts) -> bool:
+        """Give a pod back; taken away again where the node would not do then."""
+        for trial in self._trials:
+            trial.add(pod)
+        if self._status().code is Code.SUCCESS:
+            return True
+        self._remove(pod)
+        return False
+
+    def _remove(self, pod: PodFacts) -> None:
+        for trial in self._trials:
+            trial.remove(pod)
+
+    def _status(self) -> Status:
+        """What the first filter that refuses says."""
+        for trial in self._trials:
+            status = trial.status()
+            if status.code is not Code.SUCCESS:
+                return status
+        return SUCCESS
+
+
+def split_by_budget(
+    pods: Iterable[PodFacts], budgets: Sequence[tuple[PodDisruptionBudget, Selector]]
+) -> tuple[list[PodFacts], list[PodFacts]]:
+    """Pods whose leaving breaks a budget, and the others; each one uses its budgets up."""
+    left = [each.status.disruptions_allowed for each, _ in budgets]
+    protected: list[PodFacts] = []
+    free: list[PodFacts] = []
+    for pod in pods:
+        violated = False
+        for at, (budget, selector) in enumerate(budgets):
+            if not pod.labels or budget.metadata.namespace != pod.namespace:
+                continue
+            if pod.key[1] in budget.status.disrupted_pods or not selector.matches(pod.labels):
+                continue
+            left[at] -= 1
+            violated = violated or left[at] < 0
+        (protected if violated else free).append(pod)
+    return protected, free
+
+
+def _budgets(snapshot: Snapshot) -> list[tuple[PodDisruptionBudget, Selector]]:
+    """Budgets with their selectors; an empty one means nothing here, unlike elsewhere."""
+    found = []
+    for budget in snapshot.objects.budgets.values():
+        selector = selectors.label_selector(budget.spec.selector, "selector")
+        if selector.rules:
+            found.append((budget, selector))
+    return found
+
+
+def _importance(pod: PodFacts) -> tuple[int, int]:
+    """Smaller for pods of higher priority, then for those that started earlier."""
+    return (-pod.priority, pod.start)
+
+
+def _rank(candidate: Candidate) -> tuple[int, int, int, int, int]:
+    """Smaller for better nodes."""
+    victims = candidate.victims
+    top = max(each.priority for each in victims)
+    return (
+        candidate.violations,
+        victims[0].priority,
+        sum(each.priority + TO_POSITIVE for each in victims),
+        len(victims),
+        -min(each.start for each in victims if each.priority == top),
+    )
+
+
+def _no_candidate(count: int, rejected: dict[str, Status]) -> Status:
+    errors = [each.message for each in rejected.values() if each.code is Code.ERROR]
+    if errors:
+        return Status(Code.ERROR, (errors[0],))
+    return _failed(fit_error(count, rejected.values(), NO_HELP))
+
+
+def _failed(why: str) -> Status:
+    return unschedulable(f"preemption: {why}")
