@@ -32,6 +32,7 @@ class ClassCompiler:
         self._port_conflict: npt.NDArray[np.uint64] = np.zeros((1, 1), np.uint64)
         self._port_own: npt.NDArray[np.uint64] = np.zeros((1, 1), np.uint64)
         self._ports_known = 0
+        self._models_known = 0
         self._epoch = 0
 
     @property
@@ -50,6 +51,11 @@ class ClassCompiler:
             NO_EXTRA,
         )
 
+    @property
+    def port_words(self) -> int:
+        """Width of the port masks: a snapshot must be at least as wide."""
+        return int(self._port_conflict.shape[1])
+
     def ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
         """Compile these classes where needed: new ones, and those whose rows were given away."""
         self._fit()
@@ -66,10 +72,11 @@ class ClassCompiler:
         return self._serial[class_ids]
 
     def _fit(self) -> None:
-        """Follow the number of classes and resources, and a coarser step of a resource."""
+        """Follow the number of classes, resources and models, and a coarser step of a resource."""
         resources, classes = self._cluster.ledger.resources, self._cluster.classes
-        if self._epoch != resources.epoch:
-            self._epoch = resources.epoch
+        models = len(self._cluster.ledger.devices.model_names)
+        if self._epoch != resources.epoch or self._models_known != models:
+            self._epoch, self._models_known = resources.epoch, models
             self._serial[:] = 0
         if len(resources) > self._table.ask.shape[1] or len(classes) > len(self._serial):
             self._grow(len(classes), len(resources))
@@ -91,8 +98,8 @@ class ClassCompiler:
     def _compile(self, pod: PodClass) -> None:
         c, table = pod.id, self._table
         scaled = [*self._cluster.classes.scaled_requests(c), (PODS, 1)]
-        if len(scaled) > REQUESTS:
-            scaled = [(PODS, NEVER)]
+        if len(scaled) > REQUESTS or len(pod.devices) > DEVICE_REQUESTS:
+            scaled = [(PODS, NEVER)]  # more kinds than the tables hold: it fits nowhere
         table.requests[c] = len(scaled)
         table.ask[c] = 0
         for i, (column, amount) in enumerate(scaled):

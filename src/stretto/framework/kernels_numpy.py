@@ -63,27 +63,16 @@ def replay(
 
 
 def refresh(
-    classes: ClassTable,
-    static: StaticTable,
-    pair: PairScore,
-    scores: ScoreTable,
-    typical: TypicalPods,
-    thresholds: npt.NDArray[np.float64],
+    program: tuple[Any, ...],
     c: int,
     state: State,
     cache: ScoreCache,
     log: IntArray,
     log_state: npt.NDArray[np.int64],
     limit: int,
-    lean: bool,
 ) -> int:
-    """Bring a class's row up to the end of the log; returns its cache entry.
-
-    Here every entry is whole: a lean one would save no time.
-    """
-    del lean
-    program = Program(classes, static, pair, scores, typical, thresholds)
-    return _refresh(program, c, State(*state), cache, log, log_state, limit)
+    """Bring a class's row up to the end of the log; returns its cache entry."""
+    return _refresh(Program(*program), c, State(*state), cache, log, log_state, limit)
 
 
 def _refresh(

@@ -4,6 +4,7 @@ The formulas are those that the rules themselves use (``formulas_amounts``, ``fo
 here they are fed from the compiled tables, for any slots at once.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,8 @@ class Program(NamedTuple):
     typical: TypicalPods
     #: Gains that FGD's score counts.
     thresholds: npt.NDArray[np.float64]
+    #: Asks the rules that have no compiled form: class id and slots to -1 (no) or a weighted score.
+    asked: Callable[[int, SlotArray], RowArray] | None = None
 
 
 class State(NamedTuple):
@@ -92,12 +95,23 @@ def slot_values(program: Program, c: int, slots: Slots, state: State) -> RowArra
         total = extra if total is None else np.add(total, extra, out=total)
     if total is None:
         total = np.zeros(len(passes), np.int32)
+    if program.asked is not None:
+        given = program.asked(c, _numbers(slots, len(passes)))
+        passes &= given >= 0
+        total += given
     if len(scores.code):
         _add_scores(program, c, slots, state, passes, total)
     np.maximum(total, _NONE, out=total)
     total += _ONE
     total *= passes
     return total.astype(np.int16)
+
+
+def _numbers(slots: Slots, count: int) -> SlotArray:
+    """The slots asked about as numbers."""
+    if isinstance(slots, slice):
+        return np.arange(slots.start or 0, (slots.start or 0) + count)
+    return slots
 
 
 def _passes(program: Program, c: int, slots: Slots, state: State) -> BoolArray:

@@ -245,6 +245,16 @@ def apply(classes, static, c, s, state, mask, sign):
 
 
 @njit(**_FLAGS)
+def refresh_whole(program, c, state, cache, log, log_state, limit):
+    """Bring a class's whole row up to the end of the log; returns its cache entry."""
+    classes, static, pair, scores, typical, thresholds = program
+    return refresh(
+        classes, static, pair, scores, typical, thresholds, c, state, cache, log, log_state,
+        limit, False,
+    )  # fmt: skip
+
+
+@njit(**_FLAGS)
 def place(program, state, cache, log, log_state, choice, batch, limit):
     """Place a batch of units in order; returns how many units were tried.
 

@@ -186,10 +186,10 @@ def _put(row, peak, s, value):
 @njit(**_FLAGS)
 def _named_again(entries, e):
     """Whether an entry is named again soon: then the later one will do."""
+    again = False
     for f in range(e + 1, min(e + 5, entries.shape[0])):
-        if entries[f] == entries[e]:
-            return True
-    return False
+        again = again or entries[f] == entries[e]
+    return again
 
 
 @njit(**_FLAGS)

@@ -6,12 +6,14 @@ shards of a profile share (class constants, static rows) is compiled once in ``E
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.base.rng import Rng
+from stretto.framework.asked import AskedRules
 from stretto.framework.class_table import ClassCompiler
 from stretto.framework.contract import View
 from stretto.framework.profile import PICKS, Profile, TieRule
@@ -90,6 +92,8 @@ class Engine:
         #: Rises when the typical pods were learnt anew: scores kept from before are void.
         self.workload_version = 0
         self._learnt_from = 0
+        #: Rules that have no compiled form.
+        self.asked = AskedRules(profile, cluster)
         cluster.static_listeners.append(self.eligibility.refresh)
 
     def learn(self) -> None:
@@ -128,7 +132,7 @@ class Runtime:
         self.rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: uint8[block]: blocks of the own partition; all of them when there is none.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._kernel = kernel(tier)
+        self._kernel = kernel("numpy" if engine.asked.exists else tier)
         self._random = rng.numpy()
         self._thresholds = fgd_thresholds()
         self._entries = _Entries()
@@ -207,8 +211,9 @@ class Runtime:
             return np.zeros(0, np.int16)
         self._make_ready(np.array([class_id], np.int32))
         cache = self._cache()
-        self._kernel.refresh(*self._program(), class_id, self._state(), cache, *self._log(), False)
-        return self._entries.row[self._entries.entry[class_id]]
+        self._kernel.refresh(self._program(), class_id, self._state(), cache, *self._log())
+        row: npt.NDArray[np.int16] = self._entries.row[self._entries.entry[class_id]]
+        return row
 
     def reference_row(self, class_id: int) -> npt.NDArray[np.int16]:
         """The same row by the rules' own functions over every slot: slow, and the yardstick."""
@@ -236,19 +241,23 @@ class Runtime:
             cursor=self._zones.cursor,
         )
         log, log_state, limit = self._log()
-        return self._kernel.place(
-            self._program(), self._state(), self._cache(), log, log_state, choice, batch, limit
+        return int(
+            self._kernel.place(
+                self._program(), self._state(), self._cache(), log, log_state, choice, batch, limit
+            )
         )
 
     def _make_ready(self, wanted: npt.NDArray[np.int32]) -> None:
         """Compile the classes and give each a row in the cache."""
         compiler = self.engine.compiler
         compiler.ensure(wanted)
+        if compiler.port_words > self.columns.ports.shape[1]:
+            self.sync()
         self._entries.hold(wanted, compiler.serials(wanted), self.columns.size)
 
     def _program(self) -> tuple[object, ...]:
         engine = self.engine
-        return (
+        compiled = (
             engine.compiler.table,
             engine.compiler.static,
             engine.pair,
@@ -256,6 +265,9 @@ class Runtime:
             engine.typical,
             self._thresholds,
         )
+        if not engine.asked.exists:
+            return compiled
+        return *compiled, partial(engine.asked.values, self.view)
 
     def _state(self) -> tuple[npt.NDArray[np.generic], ...]:
         c = self.columns

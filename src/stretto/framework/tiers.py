@@ -27,7 +27,7 @@ class Kernel(NamedTuple):
     name: str
     #: ``place(program, state, cache, log, log_state, choice, batch, limit)``: units tried.
     place: Callable[..., Any]
-    #: ``refresh(*program, class_id, state, cache, log, log_state, limit, lean)``: a class's entry.
+    #: ``refresh(program, class_id, state, cache, log, log_state, limit)``: entry of a whole row.
     refresh: Callable[..., Any]
 
 
@@ -50,9 +50,9 @@ def kernel(tier: str = "auto") -> Kernel:
         return Kernel("numpy", kernels_numpy.place, kernels_numpy.refresh)
     here = Path(__file__).parent
     forget_stale(here / "__pycache__", _sources(here))
-    from stretto.framework import kernels_place, kernels_rows
+    from stretto.framework import kernels_place
 
-    return Kernel("numba", kernels_place.place, kernels_rows.refresh)
+    return Kernel("numba", kernels_place.place, kernels_place.refresh_whole)
 
 
 def has_numba() -> bool:

@@ -1,0 +1,129 @@
+"""Rules of plugin authors: asked in NumPy, cached like built-in ones, harmless when they fail."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from stretto.base.errors import InputError
+from stretto.base.registry import Registry
+from stretto.framework.contract import (
+    BoolArray,
+    FilterRule,
+    IntArray,
+    Refusal,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.framework.plugins.table import RULES
+from stretto.framework.profile import Profile, load_profile
+from stretto.state.classes import PodClass
+from stretto.testing import Harness, make_node, make_pod
+
+
+class KeepCores(FilterRule):
+    """Leaves three cores free on every node."""
+
+    NAME: ClassVar[str] = "KeepCores"
+    SCOPE: ClassVar[Scope] = Scope.SLOT
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        return view.columns.free[0, slots] >= 3000
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        return [Refusal("node(s) keep their last cores", ~self.filter(pod, view, slots))]
+
+
+class LastName(ScoreRule):
+    """Prefers the node that comes last."""
+
+    NAME: ClassVar[str] = "LastName"
+    SCOPE: ClassVar[Scope] = Scope.SLOT
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        return np.array([100 if view.nodes.names[s] == "n2" else 0 for s in slots], np.int32)
+
+
+class Broken(KeepCores):
+    """Raises."""
+
+    NAME: ClassVar[str] = "Broken"
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        raise RuntimeError("no such tariff")
+
+
+class WrongShape(LastName):
+    """Answers for one slot too many."""
+
+    NAME: ClassVar[str] = "WrongShape"
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        return np.zeros(len(slots) + 1, np.int32)
+
+
+class OverDomains(KeepCores):
+    """Would need the other slots."""
+
+    NAME: ClassVar[str] = "OverDomains"
+    SCOPE: ClassVar[Scope] = Scope.DOMAIN
+
+
+OWN = {rule.NAME: rule for rule in (KeepCores, LastName, Broken, WrongShape, OverDomains)}
+ALL = Registry("plugin", {**{name: RULES.get(name) for name in RULES.names()}, **OWN})
+
+
+def profile_with(point: str, name: str) -> Profile:
+    enabled = {"enabled": [{"name": name, **({"weight": 9} if point == "score" else {})}]}
+    return load_profile({"profiles": [{"plugins": {point: enabled}}]}, ALL)
+
+
+def harness_with(point: str, name: str) -> Harness:
+    nodes = [make_node("n1", cpu="4"), make_node("n2", cpu="4")]
+    return Harness(nodes, profile=profile_with(point, name))
+
+
+def test_a_filter_of_an_author_is_asked_again_when_a_slot_changes() -> None:
+    harness = harness_with("filter", "KeepCores")
+    harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))
+    harness.settle()
+    assert sorted(harness.placements().values()) == ["", "", "n1", "n1", "n2", "n2"]
+
+
+def test_a_score_of_an_author_decides_by_its_weight() -> None:
+    harness = harness_with("score", "LastName")
+    harness.submit(make_pod("p"))
+    harness.settle()
+    assert harness.node_of("p") == "n2"
+
+
+def test_rows_with_an_authors_rule_equal_the_rules_own_answers() -> None:
+    harness = harness_with("filter", "KeepCores")
+    harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))
+    harness.settle()
+    runtime = harness.plane.shards[0].runtime
+    runtime.sync()
+    assert np.array_equal(runtime.row(0), runtime.reference_row(0))
+
+
+def test_a_filter_that_raises_refuses_by_name_and_the_scheduler_goes_on() -> None:
+    harness = harness_with("filter", "Broken")
+    harness.submit(make_pod("p"))
+    harness.settle()
+    assert harness.node_of("p") == ""
+    assert "no such tariff" in harness.plane.engine.asked.faults["Broken"]
+
+
+def test_a_score_of_the_wrong_shape_counts_for_nothing_and_is_told() -> None:
+    harness = harness_with("score", "WrongShape")
+    harness.submit(make_pod("p"))
+    harness.settle()
+    assert harness.node_of("p") != ""
+    assert "expected int32[" in harness.plane.engine.asked.faults["WrongShape"]
+
+
+def test_a_rule_over_domains_is_refused_when_the_plane_is_built() -> None:
+    with pytest.raises(InputError, match="OverDomains"):
+        harness_with("filter", "OverDomains")
