@@ -27,6 +27,8 @@ AT_ONCE: Final = 4096
 """Objects written in one call: what a watch hands over in one go."""
 POLLED: Final = 1 << 30
 """Events taken from a watch before anything is decided: all there are."""
+WINDOW: Final = 8
+"""Units of a blocking queue that are tried at once: where a pool is full, one or two start."""
 
 
 class World(NamedTuple):
@@ -74,6 +76,7 @@ def build_world(config: WorldConfig, nodes: Sequence[FleetNode]) -> World:
         retry=config.retry,
         schedule_timeout=inf,
         safety_net=inf,
+        blocking_window=WINDOW,
     )
     plane = Plane(
         PlaneConfig(
