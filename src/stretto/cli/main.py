@@ -37,6 +37,9 @@ VERBS: Final[Mapping[str, Verb]] = {
     "simulate": Verb("simulate:simulate", "Run one policy over a trace in virtual time."),
     "compare": Verb("compare:compare", "Run several policies and seeds over a trace."),
     "explain": Verb("explain:explain", "Say why a pod is pending, or why it is where it is."),
+    "conformance": Verb(
+        "conformance:conformance", "Hold decisions to recorded ones of kube-scheduler."
+    ),
     "bench": Verb("bench:bench", "Measure what this machine can do."),
     "chaos": Verb("chaos:chaos", "Run the fault simulator and check every law."),
 }
