@@ -4,7 +4,7 @@ Masks that follow from nodes alone (who meets a selector, who tolerates which ta
 a node is in) are kept until a node changes.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -90,17 +90,16 @@ class NodeColumns:
         """int64[n]: every position."""
         return self._everywhere
 
-    def put(self, node: Node) -> int:
-        """Add a node or replace one of the same name; its position."""
-        name = node.metadata.name
-        position = self.index.get(name)
-        if position is None:
-            position = self._append(name)
-        else:
-            self._forget_images(position)
+    def put(self, nodes: Iterable[Node]) -> None:
+        """Add nodes; one with a known name replaces its namesake."""
+        batch = list(nodes)
+        fresh = [each.metadata.name for each in batch if each.metadata.name not in self.index]
+        self._extend(list(dict.fromkeys(fresh)))
         self._kept.clear()
-        self._write(position, node)
-        return position
+        for node in batch:
+            position = self.index[node.metadata.name]
+            self._forget_images(position)
+            self._write(position, node)
 
     def kept(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Something that follows from nodes alone: made once, until a node changes."""
@@ -140,19 +139,22 @@ class NodeColumns:
         at = np.flatnonzero(pairs == empty) if empty > 0 else pairs[:0]
         return Domain(codes.astype(np.intp), len(pairs), int(at[0]) if len(at) else 0)
 
-    def _append(self, name: str) -> int:
-        position = self.count
-        self.names.append(name)
-        self.index[name] = position
-        self.objects.append(_NO_NODE)
-        self.labels.grow(position + 1)
-        self._everywhere = np.arange(position + 1)
+    def _extend(self, names: list[str]) -> None:
+        """Rows for new nodes, empty as yet."""
+        more = len(names)
+        if not more:
+            return
+        for position, name in enumerate(names, self.count):
+            self.index[name] = position
+        self.names += names
+        self.objects += [_NO_NODE] * more
+        self.labels.grow(self.count)
+        self._everywhere = np.arange(self.count)
         for resource, column in self.allocatable.items():
-            self.allocatable[resource] = np.append(column, 0)
-        self.pods_allowed = np.append(self.pods_allowed, 0)
-        self.unschedulable = np.append(self.unschedulable, False)
-        self.taint_list = np.append(self.taint_list, 0)
-        return position
+            self.allocatable[resource] = longer(column, more)
+        self.pods_allowed = longer(self.pods_allowed, more)
+        self.unschedulable = np.concatenate([self.unschedulable, np.zeros(more, np.bool_)])
+        self.taint_list = np.concatenate([self.taint_list, np.zeros(more, np.intp)])
 
     def _write(self, position: int, node: Node) -> None:
         self.objects[position] = node
@@ -183,6 +185,11 @@ class NodeColumns:
                 holders.discard(position)
                 if not holders:
                     del self.image_nodes[name], self.image_sizes[name]
+
+
+def longer(column: IntArray, more: int) -> IntArray:
+    """A column with zeros at its end."""
+    return np.concatenate([column, np.zeros(more, np.int64)])
 
 
 def _amounts(node: Node) -> Mapping[str, int]:

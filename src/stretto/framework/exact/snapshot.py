@@ -13,7 +13,7 @@ from stretto.api.core import Node
 from stretto.api.effective import ANY_ADDRESS, HostPort
 from stretto.api.meta import Wire
 from stretto.api.pods import Pod
-from stretto.framework.exact.nodes import NodeColumns
+from stretto.framework.exact.nodes import NodeColumns, longer
 from stretto.framework.exact.objects import ClusterObjects
 from stretto.framework.exact.pod_facts import Compiler, PodFacts
 from stretto.framework.exact.requests import is_scalar
@@ -59,24 +59,24 @@ class Snapshot:
         self.claim_users: dict[tuple[str, str], int] = {}
         #: Pods by node's port and node.
         self.port_users: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
-        for node in nodes:
-            self.put_node(node)
+        self.put_nodes(nodes)
         for pod in pods:
             self.add_pod(pod)
 
-    def put_node(self, node: Node) -> None:
-        """Add a node or replace its namesake; its pods stay."""
-        position = self.nodes.put(node)
-        if position < len(self.pods_on):
+    def put_nodes(self, nodes: Iterable[Node]) -> None:
+        """Add nodes; one with a known name replaces its namesake, whose pods stay."""
+        self.nodes.put(nodes)
+        more = self.nodes.count - len(self.pods_on)
+        if not more:
             return
-        self.pods_on.append([])
-        self.population.grow(position + 1)
+        self.pods_on += [[] for _ in range(more)]
+        self.population.grow(self.nodes.count)
         for resource, column in self.used.items():
-            self.used[resource] = np.append(column, 0)
-        self.seen_cpu = np.append(self.seen_cpu, 0)
-        self.seen_memory = np.append(self.seen_memory, 0)
-        self.pod_count = np.append(self.pod_count, 0)
-        self.no_pods = np.append(self.no_pods, 0)
+            self.used[resource] = longer(column, more)
+        self.seen_cpu = longer(self.seen_cpu, more)
+        self.seen_memory = longer(self.seen_memory, more)
+        self.pod_count = longer(self.pod_count, more)
+        self.no_pods = longer(self.no_pods, more)
 
     def add_pod(self, pod: Pod) -> None:
         """Add a running pod to the node that it names."""
