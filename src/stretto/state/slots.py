@@ -1,12 +1,13 @@
 """Slots: where a node's row lies in the columns.
 
 Slots are grouped by zone in blocks of 64, so that a zone-level rule acts on whole blocks and the
-maximum of a block stands for 64 nodes. A live slot never moves; adding and removing a node is
-O(1); every use of a slot has a generation of its own, so a claim on a node that has gone and come
-back is recognised. A zone keeps several blocks open and fills the emptiest first: blocks are also
-what partitions are cut from, and a small zone must be divisible too.
+maximum of a block stands for 64 nodes. A live slot never moves; adding and removing a node looks
+at no other slot; every use of a slot has a generation of its own, so a claim on a node that has
+gone and come back is recognised. A zone keeps several blocks open and fills the emptiest first:
+blocks are also what partitions are cut from, and a small zone must be divisible too.
 """
 
+from heapq import heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -38,7 +39,13 @@ class Slots:
         #: Rises whenever a block is added or a node comes or goes.
         self.version: int = 0
         self._zone_numbers: dict[str, int] = {}
-        self._zone_blocks: list[list[int]] = []
+        #: Blocks by zone number.
+        self._zone_blocks: list[int] = []
+        #: Heaps of (live slots, block) by zone number; entries that no longer hold are skipped.
+        self._open: list[list[tuple[int, int]]] = []
+        #: What the heaps hold, so that no entry stands in one twice.
+        self._queued: set[tuple[int, int]] = set()
+        #: Free slots by block.
         self._free: list[list[int]] = []
         self._next_generation: int = 1
 
@@ -65,7 +72,8 @@ class Slots:
         self._zone_numbers[name] = number = len(self.zone_names)
         self.zone_names.append(name)
         self.zone_live.append(0)
-        self._zone_blocks.append([])
+        self._zone_blocks.append(0)
+        self._open.append([])
         return number
 
     def zone_of(self, slot: int) -> int:
@@ -83,6 +91,7 @@ class Slots:
         self.block_live[block] += 1
         self.zone_live[number] += 1
         self.version += 1
+        self._offer(block)
         return slot
 
     def remove(self, slot: int) -> None:
@@ -93,16 +102,24 @@ class Slots:
         self.zone_live[int(self.block_zone[block])] -= 1
         self._free[block].append(slot)
         self.version += 1
+        self._offer(block)
 
     def _emptiest(self, zone: int) -> int:
         """The zone's open block with the fewest nodes, of at least ``fan_out`` blocks."""
-        blocks = self._zone_blocks[zone]
-        open_blocks = [b for b in blocks[-4 * self.fan_out :] if self._free[b]]
-        if not open_blocks and len(blocks) * BLOCK > self.zone_live[zone]:
-            open_blocks = [b for b in blocks if self._free[b]]
-        if len(blocks) < self.fan_out or not open_blocks:
-            return self._new_block(zone)
-        return min(open_blocks, key=lambda b: (int(self.block_live[b]), b))
+        heap = self._open[zone]
+        while heap and self._zone_blocks[zone] >= self.fan_out:
+            live, block = entry = heappop(heap)
+            self._queued.discard(entry)
+            if self.block_live[block] == live:
+                return block
+        return self._new_block(zone)
+
+    def _offer(self, block: int) -> None:
+        """Let a block that has free slots be found."""
+        entry = (int(self.block_live[block]), block)
+        if self._free[block] and entry not in self._queued:
+            self._queued.add(entry)
+            heappush(self._open[int(self.block_zone[block])], entry)
 
     def _new_block(self, zone: int) -> int:
         block = self.blocks
@@ -110,6 +127,6 @@ class Slots:
         self.generation = np.concatenate([self.generation, np.zeros(BLOCK, np.int64)])
         self.block_zone = np.append(self.block_zone, np.int32(zone))
         self.block_live = np.append(self.block_live, np.int32(0))
-        self._zone_blocks[zone].append(block)
+        self._zone_blocks[zone] += 1
         self._free.append(list(range((block + 1) * BLOCK - 1, block * BLOCK - 1, -1)))
         return block
