@@ -136,7 +136,7 @@ def decode_pod_head(body: bytes) -> PodHead:
     try:
         return _POD_DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _refusal("pod", error) from error
+        raise unreadable("pod", error) from error
 
 
 def decode_object_head(body: bytes) -> ObjectHead:
@@ -144,10 +144,10 @@ def decode_object_head(body: bytes) -> ObjectHead:
     try:
         return _OBJECT_DECODER.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise _refusal("object", error) from error
+        raise unreadable("object", error) from error
 
 
-def _refusal(what: str, error: Exception) -> InputError:
+def unreadable(what: str, error: Exception) -> InputError:
     """A decoder's complaint as bad input: msgspec ends its messages with the field's path."""
     text = str(error) if not isinstance(error, RecursionError) else "nested too deeply"
     complaint, _, path = text.partition(" - at `$")

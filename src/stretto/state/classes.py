@@ -10,6 +10,7 @@ Ids are small integers that columns hold; one whose last pod has gone may be giv
 class's serial tells the users apart.
 """
 
+import re
 from typing import Final
 
 import msgspec
@@ -17,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.effective import HostPort, host_ports, requests
-from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head
+from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head, unreadable
 from stretto.api.pods import Pod, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
-from stretto.state.resources import PODS, Resources
+from stretto.state.resources import FIRST_NAMES, PODS, Resources, check_amounts
 
 GPU: Final = "nvidia.com/gpu"
 """Resource whose pieces are managed as devices by default."""
@@ -41,6 +42,7 @@ _OWN_ANNOTATIONS: Final = b"stretto.dev/gpu-m"
 _SEPARATOR: Final = b"\x00"
 _ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str])
 _POD: Final = msgspec.json.Decoder(Pod)
+_MILLI: Final = re.compile("[1-9][0-9]{0,3}")
 
 
 class PodClass(msgspec.Struct, frozen=True, eq=False):
@@ -198,10 +200,12 @@ class Classes:
     def _note_amounts(self, pod: PodClass) -> None:
         rows, width = self._asks.shape
         if pod.id >= rows or len(self._resources) > width:
-            more = np.zeros((max(rows, pod.id + 1) * 2, max(width, len(self._resources))), np.int64)
+            length = rows if pod.id < rows else 2 * (pod.id + 1)
+            wide = width if len(self._resources) <= width else len(self._resources) + 8
+            more = np.zeros((length, wide), np.int64)
             more[:rows, :width] = self._asks
             self._asks = more
-            self.special = np.concatenate([self.special, np.zeros(len(more) - rows, np.uint8)])
+            self.special = np.concatenate([self.special, np.zeros(length - rows, np.uint8)])
         self._asks[pod.id] = 0
         for column, amount in pod.requests:
             self._asks[pod.id, column] = amount
@@ -211,6 +215,8 @@ class Classes:
     def _build(self, head: PodHead, body: bytes) -> PodClass:
         spec = decode_spec(body)
         amounts, ports = requests(spec), host_ports(spec)
+        amounts.pop(FIRST_NAMES[PODS], None)  # its own place is counted anyway
+        check_amounts(amounts, f"{_name(head.metadata)}, requests")
         devices = tuple(
             _device_request(kind, amounts.pop(kind), head.metadata)
             for kind in sorted(self.device_kinds & amounts.keys())
@@ -245,8 +251,8 @@ def decode_spec(body: bytes) -> PodSpec:
     """
     try:
         spec = _POD.decode(body).spec
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError("pod", None, f"a well-formed spec: {error}") from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise unreadable("pod", error) from error
     return spec
 
 
@@ -255,6 +261,11 @@ def _placing_part(spec: PodSpec) -> PodSpec:
     return msgspec.structs.replace(
         spec, node_name="", volumes=(), scheduling_gates=(), containers=(), init_containers=()
     )
+
+
+def _name(meta: MetaHead) -> str:
+    """A pod in messages."""
+    return f"pod {meta.namespace}/{meta.name}"
 
 
 def _device_notes(meta: MetaHead) -> bytes:
@@ -268,12 +279,12 @@ def _device_notes(meta: MetaHead) -> bytes:
 def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:
     """What a pod asks of one device kind; shares and models come from its annotations."""
     notes = _ANNOTATIONS.decode(meta.annotations) if meta.annotations is not NO_BYTES else {}
-    pod = f"pod {meta.namespace}/{meta.name}"
+    pod = _name(meta)
     if not 0 <= count <= MAX_DEVICES:
         raise InputError(f"{pod}, requests {kind}", count, f"0 to {MAX_DEVICES} devices of a node")
     text = notes.get(GPU_MILLI, str(WHOLE))
     where = f"{pod}, annotation {GPU_MILLI}"
-    if not text.isdigit() or not 1 <= int(text) <= WHOLE:
+    if not _MILLI.fullmatch(text) or int(text) > WHOLE:
         raise InputError(where, text, f"an integer from 1 to {WHOLE}")
     if int(text) < WHOLE and count != 1:
         raise InputError(where, text, f"{WHOLE}, or one device only (the pod asks {count})")

@@ -22,6 +22,7 @@ from stretto.state.devices import MAX_DEVICES
 from stretto.state.ledger import Ledger
 from stretto.state.nodes import Nodes, zone_name
 from stretto.state.pods import NO_SLOT, Pods
+from stretto.state.resources import check_amounts
 from stretto.state.units import Cure
 
 GPU_PRODUCT: Final = "nvidia.com/gpu.product"
@@ -80,6 +81,7 @@ class Cluster:
             self.remove_node(name)
             slot = None
         allocatable = amounts(node.status.allocatable, f"node {name}: status.allocatable")
+        check_amounts(allocatable, f"node {name}: status.allocatable")
         devices = self._devices_of(node, allocatable)
         zone = zone_name(node.metadata.labels)
         if slot is not None and self.nodes.zones[slot] != zone:  # its pods follow as strays
@@ -133,15 +135,17 @@ class Cluster:
         """Take managed device kinds out of the amounts: kind to (count, model)."""
         found: dict[str, tuple[int, str]] = {}
         for kind, label in self.config.device_kinds.items():
-            count = allocatable.pop(kind, 0)
+            count = min(allocatable.pop(kind, 0), MAX_DEVICES - sum(n for n, _ in found.values()))
             if count > 0:
-                found[kind] = (min(count, MAX_DEVICES), node.metadata.labels.get(label, ""))
+                model = node.metadata.labels.get(label, "")
+                self.ledger.devices.model_number(model)  # refused here, before anything changes
+                found[kind] = (count, model)
         return found
 
     def _install_devices(self, slot: int, devices: dict[str, tuple[int, str]]) -> bool:
         """Put a node's devices on its slot where they differ; pods keep what they hold."""
         table = self.ledger.devices
-        if table.inventory(slot) == {kind: found for kind, found in devices.items() if found[0]}:
+        if table.inventory(slot) == devices:
             return False
         rows = self.pods.on_slot(slot)
         table.clear(slot)
@@ -170,9 +174,10 @@ class Cluster:
         A pod of devices that comes without a mask (placed by somebody else) gets the likely ones.
         """
         pod = self.classes[int(self.pods.class_id[row])]
+        if pod.devices and not mask:
+            for request in pod.devices:
+                mask |= self.ledger.devices.guess(slot, request)
         for request in pod.devices:
-            if not mask:
-                mask = self.ledger.devices.guess(slot, request)
             self.ledger.devices.take(slot, mask, request)
         if pod.ports:
             self.ledger.ports.learn(pod.ports)

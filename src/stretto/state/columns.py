@@ -110,6 +110,7 @@ class Columns:
     def _fit_shape(self) -> bool:
         """Make arrays of the ledger's shape; True when they are new and must be filled."""
         ledger = self._ledger
+        ledger.widen()
         size, resources = ledger.slots.size, len(ledger.resources)
         words, epoch = ledger.ports.words, ledger.resources.epoch
         same = (
@@ -149,6 +150,7 @@ class Columns:
         different |= self.generation[slots] != ledger.slots.generation[slots]
         different |= (self.ports[slots] != ledger.ports.used[slots]).any(axis=1)
         different |= (self.device_free[slots] != ledger.devices.free[slots]).any(axis=1)
+        different |= (self.census[slots] != ledger.devices.census[slots]).any(axis=1)
         self.version[slots] = ledger.version[slots]
         if everything:
             self.log_state[0] += self.log_state[1] + 1

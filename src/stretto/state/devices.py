@@ -22,6 +22,8 @@ FORMS: Final = 17
 """Forms of a GPU pod: 0 = a share, n = n whole devices."""
 MAX_MODELS: Final = 62
 """Device models told apart: one bit each in a class's mask, one bit spare."""
+ASKED_MODELS: Final = MAX_MODELS // 2
+"""Models that pods may name before a node has them; the others are kept for nodes."""
 
 
 class DeviceRequest(msgspec.Struct, frozen=True, gc=False):
@@ -84,10 +86,18 @@ class Devices:
         return list(self._models)
 
     def model_mask(self, models: tuple[str, ...]) -> int:
-        """Bit mask of allowed models; all bits set when any will do."""
+        """Bit mask of allowed models; all bits set when any will do.
+
+        A model that no node has may have no bit (names in pods must not use up the numbers), so a
+        mask that is kept is made anew when ``model_names`` has grown.
+        """
         if not models:
             return (1 << (MAX_MODELS + 1)) - 1
-        return sum(1 << self.model_number(name) for name in set(models))
+        mask = 0
+        for name in models:
+            if name in self._models or len(self._models) <= ASKED_MODELS:
+                mask |= 1 << self.model_number(name)
+        return mask
 
     def install(self, slot: int, kind: str, count: int, model: str) -> None:
         """Put ``count`` whole devices of a kind on a slot, after those it has."""
@@ -151,5 +161,5 @@ def mask_to_text(mask: int) -> str:
 
 def text_to_mask(text: str) -> int:
     """The device mask that a pod's note names; unreadable parts are ignored."""
-    parts = (part.strip() for part in text.split(","))
-    return sum(1 << int(p) for p in set(parts) if p.isdigit() and int(p) < MAX_DEVICES)
+    parts = {part.strip() for part in text.split(",")}
+    return sum(1 << d for d in range(MAX_DEVICES) if str(d) in parts)

@@ -79,6 +79,7 @@ class Ingest:
         for event in events:
             key = f"{event.record.namespace}/{event.record.name}"
             if event.type is EventType.DELETED:
+                cluster.abnormal.pop(f"podgroup {key}", None)
                 cluster.groups.pop(key, None)
                 cluster.changes.groups.append(GroupChange(key, None))
                 continue
@@ -96,15 +97,19 @@ class Ingest:
 
     def priorities(self, events: Iterable[Event]) -> None:
         """Apply PriorityClass events."""
+        cluster = self._cluster
         for event in events:
             name = event.record.name
+            key = f"priorityclass {name}"
+            cluster.abnormal.pop(key, None)
             if event.type is EventType.DELETED:
-                self._cluster.priorities.pop(name, None)
+                cluster.priorities.pop(name, None)
                 continue
             try:
-                self._cluster.priorities[name] = _PRIORITY.decode(event.record.body).value
-            except (msgspec.DecodeError, RecursionError) as error:
-                self._cluster.abnormal[f"priorityclass {name}"] = str(error)
+                value = _PRIORITY.decode(event.record.body).value
+                cluster.priorities[name] = _checked_priority(value, key)
+            except (msgspec.DecodeError, InputError, RecursionError) as error:
+                cluster.abnormal[key] = str(error)
 
     # ------------------------------------------------------------ pods
 
@@ -137,6 +142,7 @@ class Ingest:
                 and slots[row] != NO_SLOT
                 and names[slots[row]] == record.node
                 and not record.deleting
+                and not _may_be_finished(record)
             ):
                 echoes[row] = None
                 cluster.pods.version[row] = record.version
@@ -174,7 +180,7 @@ class Ingest:
             try:
                 new = self._new_pod(record, head, now)
             except InputError as error:
-                cluster.abnormal[f"pod {record.namespace}/{record.name}"] = str(error)
+                cluster.abnormal[_key(record)] = str(error)
                 continue
             if new is not None:
                 wanted.append(new)
@@ -222,7 +228,7 @@ class Ingest:
     def _new_pod(self, record: Record, head: PodHead | None, now: float) -> NewPod | None:
         """The row to make of a record, or ``None`` for a pod that is none of our business."""
         cluster = self._cluster
-        if record.node and head is None:
+        if record.node and head is None and not _may_be_finished(record):
             class_id = cluster.classes.intern_shared(None, record.body)
             return NewPod(
                 record.uid, record.namespace, record.name, class_id, 0, record.version, now,
@@ -243,6 +249,7 @@ class Ingest:
             priority = cluster.priorities.get(
                 spec.priority_class_name, cluster.config.default_priority
             )
+        _checked_priority(priority, f"{_key(record)}: priority")
         state = _PENDING
         if bound:
             state = _BOUND
@@ -260,7 +267,7 @@ class Ingest:
         if event.type is EventType.BOOKMARK:
             return
         if row is None:
-            cluster.abnormal.pop(f"pod {record.namespace}/{record.name}", None)
+            cluster.abnormal.pop(_key(record), None)
             if event.type is not EventType.DELETED:
                 self._add([(record, event.head)], now)
             return
@@ -268,13 +275,14 @@ class Ingest:
         if record.version <= pods.version[row] and event.type is not EventType.DELETED:
             return
         pods.version[row] = record.version
+        cluster.abnormal.pop(_key(record), None)
         if event.type is EventType.DELETED:
             self.end(row)
             return
         try:
             head = event.head if event.head is not None else decode_pod_head(record.body)
         except InputError as error:
-            cluster.abnormal[f"pod {record.namespace}/{record.name}"] = str(error)
+            cluster.abnormal[_key(record)] = str(error)
             return
         if head.status.phase in _FINISHED:
             self.end(row)
@@ -289,14 +297,15 @@ class Ingest:
         if node:
             self._seen_on(row, node, _device_mask(record, head))
             return
-        if record.deleting:
-            return
-        gated = _is_gated(head)
         state = PodState(int(pods.state[row]))
-        if state is PodState.GATED and not gated:
-            pods.state[row] = POD_LIFE.next(state, PodEvent.UNGATE)
         if state in (PodState.ASSUMED, PodState.BOUND):
             return
+        if record.deleting:
+            self.end(row)
+            return
+        gated = _is_gated(head)
+        if state is PodState.GATED and not gated:
+            pods.state[row] = POD_LIFE.next(state, PodEvent.UNGATE)
         cluster.changes.regrouped.append(Arrival(row, head.metadata, gated, record.uid))
         cluster.changes.cures |= Cure.POD_CHANGED
 
@@ -306,7 +315,7 @@ class Ingest:
         try:
             class_id = cluster.classes.intern(head, record.body)
         except InputError as error:
-            cluster.abnormal[f"pod {record.namespace}/{record.name}"] = str(error)
+            cluster.abnormal[_key(record)] = str(error)
             return
         old = int(pods.class_id[row])
         if class_id == old:
@@ -335,6 +344,23 @@ class Ingest:
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)
             cluster.changes.bound.append(row)
+
+
+def _key(record: Record) -> str:
+    """A pod in ``Cluster.abnormal``."""
+    return f"pod {record.namespace}/{record.name}"
+
+
+def _may_be_finished(record: Record) -> bool:
+    """Whether the phase must be read: the quick ways do not decode, and a search costs little."""
+    return b'"Succeeded"' in record.body or b'"Failed"' in record.body
+
+
+def _checked_priority(value: int, where: str) -> int:
+    """A priority that fits its column, as Kubernetes bounds it too."""
+    if not -(1 << 31) <= value < 1 << 31:
+        raise InputError(where, value, "a number of 32 bits")
+    return value
 
 
 def _is_gated(head: PodHead) -> bool:

@@ -33,6 +33,7 @@ def check_all(cluster: Cluster) -> list[Breach]:
     return [
         *ledger_equals_rows(cluster),
         *devices_equal_rows(cluster),
+        *ports_equal_rows(cluster),
         *rows_are_in_order(cluster),
     ]
 
@@ -78,6 +79,21 @@ def devices_equal_rows(cluster: Cluster) -> list[Breach]:
     ]
 
 
+def ports_equal_rows(cluster: Cluster) -> list[Breach]:
+    """Host ports in use on a node are those of its pods."""
+    table, pods = cluster.ledger.ports, cluster.pods
+    expected = np.zeros_like(table.used)
+    rows = _placed_rows(cluster)
+    for row in rows[cluster.classes.special[pods.class_id[rows]] > 0].tolist():
+        ports = cluster.classes[int(pods.class_id[row])].ports
+        expected[pods.slot[row]] |= table.own_mask(ports)
+    wrong = np.flatnonzero((expected != table.used).any(axis=1))
+    return [
+        Breach(1, f"node {cluster.nodes.names[slot] or slot}: host ports differ from its pods'")
+        for slot in wrong.tolist()
+    ]
+
+
 def overcommitted(cluster: Cluster) -> list[Breach]:
     """Nodes whose pods take more than they may give (lawful only where others caused it)."""
     ledger = cluster.ledger
@@ -107,6 +123,8 @@ def rows_are_in_order(cluster: Cluster) -> list[Breach]:
         state, slot = PodState(int(pods.state[row])), int(pods.slot[row])
         if state not in PLACED and slot != NO_SLOT:
             found.append(Breach(3, f"pod {pods.key(row)} is {state.name} but holds slot {slot}"))
+        if state in PLACED and not cluster.node_of(row):
+            found.append(Breach(3, f"pod {pods.key(row)} is {state.name} but on no node"))
         if slot != NO_SLOT and not slots.live[slot]:
             found.append(Breach(3, f"pod {pods.key(row)} is on slot {slot}, where no node lives"))
         if slot != NO_SLOT and pods.generation[row] != slots.generation[slot]:

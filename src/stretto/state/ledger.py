@@ -66,6 +66,8 @@ class Ledger:
         count = len(slots)
         if count == 0:
             return
+        self._clock += 1
+        self.version[slots] = self._clock
         if self._log_length + count > LOG_LIMIT:
             self._forget(count)
         if count > LOG_LIMIT:
@@ -74,8 +76,6 @@ class Ledger:
             count = LOG_LIMIT
         self._log[self._log_length : self._log_length + count] = slots
         self._log_length += count
-        self._clock += 1
-        self.version[slots] = self._clock
 
     def touch_static(self, slots: SlotsLike) -> None:
         """Record that something else than usage changed on these slots."""
@@ -114,6 +114,7 @@ class Ledger:
 
     def charge(self, slot: int, amounts: Sequence[tuple[int, int]], sign: int = 1) -> None:
         """Take (or with ``sign`` -1 give back) exact amounts and one pod place."""
+        self.widen()
         row = self.used[slot]
         for column, amount in amounts:
             row[column] += sign * amount
@@ -122,6 +123,7 @@ class Ledger:
 
     def fits(self, slot: int, amounts: Sequence[tuple[int, int]]) -> bool:
         """Whether these exact amounts and one pod place are free."""
+        self.widen()
         alloc, used = self.alloc[slot], self.used[slot]
         if not self.slots.live[slot] or used[PODS] + 1 > alloc[PODS]:
             return False

@@ -5,10 +5,13 @@ steps (MiB for memory), rounded against the pod: what a node has is rounded down
 is rounded up, so a scan never promises what the ledger would refuse.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from stretto.base.errors import InputError
 
 CPU: Final = 0
 """Column of milli-CPU."""
@@ -21,7 +24,9 @@ PODS: Final = 3
 
 MIB: Final = 1 << 20
 SCAN_LIMIT: Final = 1 << 30
-"""Largest capacity of a scan column; a coarser step is taken before a capacity would pass it."""
+"""Largest capacity that a scan column shows: a million cores, a pebibyte of memory."""
+LARGEST: Final = 1 << 52
+"""Largest amount of one node or pod: sums over thousands of them stay within 64 bits."""
 NEVER: Final = (1 << 31) - 1
 """A request in scan steps that fits on no node."""
 
@@ -61,7 +66,13 @@ class Resources:
         return self._columns.get(name)
 
     def make_room(self, column: int, capacity: int) -> None:
-        """Coarsen a column's step until this exact capacity fits into a scan column."""
+        """Coarsen a column's step until this exact capacity fits into a scan column.
+
+        Never for what every node has: there a node beyond the limit counts as one at the limit,
+        because an absurd one must not blur the amounts of all others.
+        """
+        if column < len(FIRST_NAMES):
+            return
         while capacity // self.steps[column] > SCAN_LIMIT:
             self.steps[column] *= 1024
             self.epoch += 1
@@ -74,3 +85,10 @@ class Resources:
     def step_array(self) -> npt.NDArray[np.int64]:
         """The steps as int64[resource]."""
         return np.array(self.steps, dtype=np.int64)
+
+
+def check_amounts(amounts: Mapping[str, int], where: str) -> None:
+    """Refuse amounts that would spoil the sums of a node."""
+    for name, amount in amounts.items():
+        if not 0 <= amount <= LARGEST:
+            raise InputError(f"{where} {name}", amount, f"0 to {LARGEST}")
