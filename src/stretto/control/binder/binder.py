@@ -20,6 +20,7 @@ from stretto.state.classes import GPU_DEVICES
 from stretto.state.cluster import Cluster
 from stretto.state.devices import mask_to_text
 from stretto.state.lifecycle import PodEvent, PodState, step_pods
+from stretto.state.pods import NO_SLOT
 from stretto.state.units import Unit, Units
 from stretto.stores.store import Bind, Code, Outcome, Reply, Store
 
@@ -91,6 +92,8 @@ class Binder:
                 refused.extend(self._release(row, ConflictCause.POD_GONE))
             elif record.node and record.node != self._cluster.node_of(row):
                 refused.extend(self._release(row, ConflictCause.STORE_CONFLICT))
+            elif not record.node and pods.slot[row] == NO_SLOT:
+                refused.extend(self._release(row, ConflictCause.NODE_GONE))
             elif not record.node:
                 again.append(row)
         if again:

@@ -44,9 +44,10 @@ class Judge:
         """Grant what still holds; slots of refused claims are touched, so snapshots read them."""
         if len(plan.rows) == 0:
             return Judgement(np.zeros(0, np.int64), [])
+        versions = self._cluster.ledger.version[plan.slots] if self._by_version else None
         if self._grant_all(plan):
             return Judgement(np.arange(len(plan.rows)), [])
-        return self._claim_by_claim(plan)
+        return self._claim_by_claim(plan, versions)
 
     def _grant_all(self, plan: Plan) -> bool:
         """The quick way: all claims at once, or none."""
@@ -83,11 +84,10 @@ class Judge:
             self._cluster.charge(int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i]))
         return True
 
-    def _claim_by_claim(self, plan: Plan) -> Judgement:
-        """The careful way, unit by unit in order."""
+    def _claim_by_claim(self, plan: Plan, versions: npt.NDArray[np.int64] | None) -> Judgement:
+        """The careful way, unit by unit in order; ``versions`` of the slots before any of it."""
         granted: list[int] = []
         refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]] = []
-        versions = self._cluster.ledger.version[plan.slots] if self._by_version else None
         for unit in plan.units:
             good: list[int] = []
             bad: list[int] = []
