@@ -19,6 +19,7 @@ Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
 """A unit, its rows that the binder or the store refused, and why."""
 
 _WANTED = frozenset({int(PodState.DISPATCHED), int(PodState.PENDING)})
+_HELD = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
 class Answers:
@@ -91,17 +92,31 @@ class Answers:
         if not shards.is_alive(number):
             return
         shards.alive[number] = False
-        on_the_way = (states == PodState.DISPATCHED) | (states == PodState.ASSUMED)
-        found = {self._units.of_row(row) for row in np.flatnonzero(on_the_way).tolist()}
-        for unit in sorted(filter(None, found), key=lambda unit: unit.sequence):
-            if unit.state is UnitState.DISPATCHED and unit.shard == number:
-                away = set(unit.away)
-                assumed = {row for row in away if states[row] == PodState.ASSUMED}
-                if assumed:
-                    self._places.hold(unit, assumed)
-                self._take_back(unit, away - assumed)
-                unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
-                self._move_on(unit, now)
+        found = {
+            unit
+            for unit in self._units.by_row
+            if unit is not None and unit.state is UnitState.DISPATCHED and unit.shard == number
+        }
+        for unit in sorted(found, key=lambda unit: unit.sequence):
+            away = set(unit.away)
+            held = {row for row in away if int(states[row]) in _HELD}
+            if held:
+                self._places.hold(unit, held)
+            self._take_back(unit, away - held)
+            unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
+            self._move_on(unit, now)
+
+    def lose_binder(self, now: float) -> None:
+        """The binder died: claims that it gave back and could not tell of want a node again."""
+        waiting = np.flatnonzero(self._pods.state[: self._pods.length] == PodState.PENDING)
+        returned: dict[Unit, set[int]] = {}
+        for row in waiting.tolist():
+            unit = self._units.of_row(row)
+            if unit is not None and row in unit.bound:
+                returned.setdefault(unit, set()).add(row)
+        for unit, rows in returned.items():
+            unit.let_go(rows)
+            self._move_on(unit, now)
 
     # ------------------------------------------------------------ one unit
 

@@ -233,6 +233,10 @@ class Dispatcher:
         """A shard died: what it has not answered is queued again; what is assumed stays."""
         self._answers.lose_shard(number, now)
 
+    def lose_binder(self, now: float) -> None:
+        """The binder died: what it gave back without our hearing of it is queued again."""
+        self._answers.lose_binder(now)
+
 
 def _is_delayed(until: float, unit: Unit) -> bool:
     return unit.state is UnitState.BACKOFF and unit.not_before == until
