@@ -51,6 +51,14 @@ class DispatcherMachine(RuleBasedStateMachine):
         self.born += count
         self.desk.arrive(*names, gated=gated and count == 1, **notes)
 
+    @rule(notes=traits(), count=st.integers(1, 2))
+    def found_on_nodes(self, notes: dict[str, Any], count: int) -> None:
+        """Pods that were bound before we looked, beside one that waits."""
+        names = [f"p{self.born + i}" for i in range(count + 1)]
+        self.born += count + 1
+        waits = self.desk.born(names[0], class_id=1)
+        self.desk.absorb(arrivals=waits + self.desk.born(*names[1:], state=PodState.BOUND, **notes))
+
     @rule(name=st.sampled_from(["g1", "g2"]), size=st.integers(0, 4), uid=st.booleans())
     def group(self, name: str, size: int, uid: bool) -> None:
         self.desk.group(name, size, 60, uid=f"{name}-{uid}")

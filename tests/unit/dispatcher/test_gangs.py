@@ -105,6 +105,15 @@ def test_after_a_restart_pods_on_nodes_count_for_their_gang() -> None:
     assert (desk.names(dispatch.rows), dispatch.at_least) == (["c"], 1)
 
 
+def test_no_order_of_arrival_is_given_twice_after_a_restart() -> None:
+    desk = Desk()
+    first = desk.born("plain")
+    bound = desk.born("a", group="g", state=PodState.BOUND)
+    desk.absorb(arrivals=first + bound + desk.born("later"))
+    sequences = [unit.sequence for unit in desk.units]
+    assert len(set(sequences)) == 3
+
+
 def test_after_a_restart_single_pods_on_nodes_cost_nothing() -> None:
     desk = Desk()
     desk.arrive("a", state=PodState.BOUND)

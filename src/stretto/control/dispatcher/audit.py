@@ -98,6 +98,9 @@ def _counts(places: Places) -> Iterator[str]:
     for what, (kept, true) in expected.items():
         if kept != true:
             yield f"{what}: {kept} by the books, {true} by counting"
+    sequences = [unit.sequence for unit in places.units]
+    if len(set(sequences)) != len(sequences):
+        yield "two units have the same order of arrival"
     many = sum(unit.kind is not UnitKind.POD for unit in places.units)
     if many != len(places.units.by_identity) or many != len(places.units.identity):
         yield f"{many} units of several pods, {len(places.units.by_identity)} in the table"

@@ -136,7 +136,9 @@ class Intake:
             if gated or state != _PENDING or by_row[row] is not None:
                 wanted = self._admit(row, gated, state)
                 if not wanted:
+                    units.next_sequence = sequence
                     self._found(row, state, read(meta), now)
+                    sequence = units.next_sequence
                     continue
             wish = read(meta)
             if wish is PLAIN:
@@ -247,6 +249,8 @@ class Intake:
             row, meta, gated, uid = arrival
             if self._pods.uid[row] != uid:
                 continue
+            if not gated:
+                self.gated.discard(row)
             unit, wish = self._units.by_row[row], self._reader.wish(meta)
             if unit is not None and not gated and self._is_member(unit, wish):
                 self._update(unit, row, wish)
