@@ -1,0 +1,36 @@
+"""What a bench may be asked: light to import, so that a command line can describe it."""
+
+import msgspec
+
+
+class EngineBench(msgspec.Struct, frozen=True):
+    """What to measure."""
+
+    #: Nodes of the cluster.
+    nodes: int = 20_000
+    #: Pods that run already.
+    running: int = 1_000_000
+    #: Pods to place in the throughput pass.
+    pods: int = 50_000
+    #: Different classes among them.
+    classes: int = 200
+    #: Share of the classes with host ports, selectors, affinity or tolerations.
+    constrained: float = 0.3
+    #: Pods per unit.
+    units: int = 1
+    #: Shards of the plane.
+    shards: int = 1
+    #: Pods a second in the latency pass; 0 leaves it out.
+    rate: float = 10_000.0
+    #: Seconds of the latency pass.
+    seconds: float = 3.0
+    #: Throughput passes; the median is reported.
+    rounds: int = 3
+    #: ``memory`` or ``sqlite:PATH``.
+    store: str = "memory"
+    #: Profile by name or path.
+    profile: str = "default"
+    #: Kernel tier.
+    tier: str = "auto"
+    #: Zones of the cluster.
+    zones: int = 10
