@@ -30,7 +30,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
     (tmp_path / "small.yaml").write_text(SMALL)
-    return lambda *words: CliRunner().invoke(cli, words)
+
+    def invoke(*words: str) -> Result:
+        tier = ("--tier", "numpy") if words[0] == "run" else ()
+        return CliRunner().invoke(cli, [*words, *tier])
+
+    return invoke
 
 
 def report(run: Run, *words: str) -> dict[str, object]:
@@ -106,6 +111,15 @@ def test_what_cannot_be_used_is_exit_2_before_any_work(
     assert result.exit_code == 2
     assert said in result.stderr
     assert result.stdout == ""
+
+
+def test_a_policy_replaces_the_scores_of_a_profile(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("profiles: [{stretto: {retry: false}}]")
+    told = report(run, "--profile", "own.yaml", "--policy", "best-fit")
+    (tmp_path / "own.yaml").unlink()
+    said = json.loads(run("explain", "web-0", "-q", "--json", "-").stdout)
+    assert [part["plugin"] for part in said["choice"]["top"][0]["parts"]] == ["BestFit"]
+    assert told["placed"] == 6
 
 
 def test_a_typo_in_a_scenario_names_the_nearest_key(run: Run, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def start(scenario: str, *words: str) -> "subprocess.Popen[str]":
     code = "from stretto.cli.main import main; main()"
-    line = [sys.executable, "-c", code, "run", scenario, "--no-plots", *words]
+    line = [sys.executable, "-c", code, "run", scenario, "--no-plots", "--tier", "numpy", *words]
     pipe = subprocess.PIPE
     return subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True)
 

@@ -41,6 +41,8 @@ class RunOptions:
     require_all: bool
     #: Whether plots are drawn.
     plots: bool
+    #: Kernels: ``auto``, ``numba`` or ``numpy``.
+    tier: str
 
 
 @options.command(
@@ -65,6 +67,12 @@ class RunOptions:
 )
 @click.option("--require-all", is_flag=True, help="Exit 3 when pods are left without a node.")
 @click.option("--plots/--no-plots", default=True, help="Draw plots as PNG [yes].")
+@click.option(
+    "--tier",
+    type=click.Choice(["auto", "numba", "numpy"]),
+    default="auto",
+    help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
+)
 def run(common: Common, asked: RunOptions) -> None:
     """Run the scheduler over a scenario in real time and report.
 
@@ -77,7 +85,7 @@ def run(common: Common, asked: RunOptions) -> None:
     from stretto.inputs.scenario import check_scenario, load_scenario
     from stretto.sim.feeder import Feeder
     from stretto.sim.live import LiveRun
-    from stretto.sim.live_setup import build_site, open_store, overridden, profile_source
+    from stretto.sim.live_setup import Rules, build_site, open_store, overridden, profile_source
     from stretto.sim.meter import Meter
 
     scenario = overridden(
@@ -93,7 +101,7 @@ def run(common: Common, asked: RunOptions) -> None:
     feed = materialise(scenario, rng)
     with closing(open_store(asked.store, clock, rng.child("store"))) as store:
         feeder = Feeder(feed, store, scenario.name)
-        site = build_site(scenario, feed, source, store, clock)
+        site = build_site(scenario, feed, Rules(source, asked.tier), store, clock)
         _announce(common.console, scenario, site, feeder.resumed)
         meter = Meter(site.plane)
         live = LiveRun(site.plane, feeder, clock, scenario.speed)

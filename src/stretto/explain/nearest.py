@@ -7,6 +7,10 @@ from typing import Final
 
 SHORTLIST: Final = 300
 """Names that are compared closely: those that begin most like the one that was asked for."""
+CUTOFF: Final = 0.5
+"""Names less alike than this are no help."""
+AS_GOOD: Final = 0.2
+"""Names that are so much less alike than the best are left out."""
 
 
 def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
@@ -16,7 +20,16 @@ def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
     ['openb-pod-1', 'openb-pod-0012']
     """
     likely = nlargest(SHORTLIST, names, key=lambda each: _common_start(name, each))
-    return difflib.get_close_matches(name, likely, n=count, cutoff=0.5)
+    found = difflib.get_close_matches(name, likely, n=count, cutoff=CUTOFF)
+    if not found:
+        return []
+    least = _likeness(name, found[0]) - AS_GOOD
+    return [each for each in found if _likeness(name, each) >= least]
+
+
+def _likeness(one: str, other: str) -> float:
+    """From 0 to 1: how much two names have in common."""
+    return difflib.SequenceMatcher(None, one, other).ratio()
 
 
 def _common_start(one: str, other: str) -> int:

@@ -9,6 +9,7 @@ import msgspec
 from stretto.api.codec import decode_as
 from stretto.api.kinds import QUEUE
 from stretto.api.scheduling import Queue
+from stretto.api.yaml_text import load_documents
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
@@ -26,6 +27,15 @@ STORES: Final = ("memory", "sqlite:PATH")
 
 ProfileSource = str | dict[str, Any]
 """What a profile is made from: a name, or a mapping."""
+
+
+class Rules(NamedTuple):
+    """What decides where pods go."""
+
+    #: What the profile is made from.
+    source: ProfileSource
+    #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
+    tier: str = "auto"
 
 
 class Site(NamedTuple):
@@ -63,23 +73,30 @@ def profile_source(scenario: Scenario, policy: str = "", profile: str = "") -> P
         profile: a profile (name or file) that replaces the scenario's; empty keeps it.
 
     Raises:
-        UnknownNameError: there is no such policy.
+        UnknownNameError: there is no such policy or profile.
+        InputError: the profile's file cannot be read.
     """
     policy = policy or ("" if profile else scenario.policy or "")
-    given: str | Mapping[str, Any] = profile or scenario.profile or "default"
+    given = _named(profile) if profile else scenario.profile or "default"
     if not policy:
-        return given if isinstance(given, str) else dict(given)
+        return given
     if policy not in PROFILES:
         raise UnknownNameError("policy", policy, PROFILES)
     return policy if given == "default" else _scored_by(policy, given)
 
 
+def _named(profile: str) -> ProfileSource:
+    """A profile by name, or the content of its file: a record outlives the file."""
+    if profile in PROFILES:
+        return profile
+    load_profile(profile)
+    documents = load_documents(Path(profile).read_bytes(), profile)
+    return dict(next(iter(documents))[1])
+
+
 def _scored_by(policy: str, given: str | Mapping[str, Any]) -> dict[str, Any]:
     """A profile whose scores, tie rule and device pick are those of a policy."""
     if isinstance(given, str):
-        if given not in PROFILES:
-            expected = "a profile by name, or in the scenario, beside a policy"
-            raise InputError("--profile", given, expected, "leave one of the two out")
         given = PROFILES.get(given)
     asked = PROFILES.get(policy).get("profiles", [{}])[0]
     profiles = [dict(each) for each in given.get("profiles", [{}])]
@@ -89,17 +106,16 @@ def _scored_by(policy: str, given: str | Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "profiles": profiles}
 
 
-def build_site(
-    scenario: Scenario, feed: Feed, source: ProfileSource, store: Store, clock: Clock
-) -> Site:
+def build_site(scenario: Scenario, feed: Feed, rules: Rules, store: Store, clock: Clock) -> Site:
     """A plane over a store, as a scenario wants it."""
-    profile: Profile = load_profile(source)
+    profile: Profile = load_profile(rules.source)
     queues = [_queue(body) for kind, body in feed.objects if kind is QUEUE]
     config = PlaneConfig(
         profile=profile,
         shards=scenario.shards,
         dispatcher=dispatcher_config(profile, queues),
         seed=Rng(scenario.seed).child("plane").seed,
+        tier=rules.tier,
     )
     return Site(store, Plane(config, store, clock))
 
