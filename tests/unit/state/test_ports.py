@@ -1,0 +1,85 @@
+import numpy as np
+
+from stretto.api.effective import ANY_ADDRESS, HostPort
+from stretto.state.ports import Ports
+
+EVERY = HostPort(ANY_ADDRESS, "TCP", 80)
+ONE = HostPort("10.0.0.1", "TCP", 80)
+OTHER = HostPort("10.0.0.2", "TCP", 80)
+
+
+def ports_of(*ports: HostPort) -> Ports:
+    table = Ports()
+    table.grow(64)
+    table.learn(ports)
+    return table
+
+
+def test_a_port_that_is_taken_is_not_free() -> None:
+    table = ports_of(ONE)
+    table.take(3, [ONE])
+    assert (table.free_on(3, [ONE]), table.free_on(4, [ONE])) == (False, True)
+
+
+def test_another_address_protocol_or_number_does_not_conflict() -> None:
+    others = [OTHER, HostPort("10.0.0.1", "UDP", 80), HostPort("10.0.0.1", "TCP", 81)]
+    table = ports_of(ONE, *others)
+    table.take(0, [ONE])
+    assert all(table.free_on(0, [port]) for port in others)
+
+
+def test_all_addresses_conflict_with_each() -> None:
+    table = ports_of(EVERY, ONE, OTHER)
+    table.take(0, [ONE])
+    table.take(1, [EVERY])
+    assert not table.free_on(0, [EVERY])
+    assert not table.free_on(1, [OTHER])
+
+
+def test_a_released_port_is_free() -> None:
+    table = ports_of(ONE)
+    table.take(0, [ONE])
+    table.release(0, [ONE])
+    assert table.free_on(0, [ONE])
+
+
+def test_a_port_that_three_hold_is_free_after_the_last() -> None:
+    table = ports_of(ONE)
+    for _ in range(3):
+        table.take(0, [ONE])
+    left = []
+    for _ in range(3):
+        table.release(0, [ONE])
+        left.append(table.free_on(0, [ONE]))
+    assert left == [False, False, True]
+
+
+def test_a_cleared_slot_remembers_no_holder() -> None:
+    table = ports_of(ONE)
+    table.take(0, [ONE])
+    table.take(0, [ONE])
+    table.clear(0)
+    table.take(0, [ONE])
+    table.release(0, [ONE])
+    assert table.free_on(0, [ONE])
+
+
+def test_the_65th_port_opens_a_second_word() -> None:
+    many = [HostPort(ANY_ADDRESS, "TCP", port) for port in range(1, 66)]
+    table = ports_of(*many)
+    table.take(0, many[-1:])
+    assert (table.words, table.known) == (2, 65)
+    assert table.used[0].tolist() == [0, 1]
+
+
+def test_masks_hold_a_ports_own_bit_and_all_it_conflicts_with() -> None:
+    table = ports_of(EVERY, ONE, OTHER)
+    assert table.own_mask([ONE]).tolist() == [0b010]
+    assert table.conflict_mask([ONE]).tolist() == [0b011]
+    assert table.conflict_mask([EVERY]).tolist() == [0b111]
+
+
+def test_a_port_nobody_has_learnt_conflicts_with_nothing() -> None:
+    table = ports_of(ONE)
+    table.used[0] = np.uint64(1)
+    assert table.free_on(0, [HostPort("10.0.0.1", "TCP", 9999)])
