@@ -12,6 +12,9 @@ from stretto.sim.azure import AzureStudy, simulate_azure
 from stretto.sim.engine import Unfit
 from tests.references import hosts
 
+#: The first of these compiles the kernels where nobody has done so yet.
+pytestmark = pytest.mark.timeout(240)
+
 HOSTS = nodes_like("64cpu-256gib:6,16cpu-64gib:4")
 
 

@@ -11,6 +11,9 @@ from click.testing import CliRunner, Result
 from stretto.cli.main import cli
 from stretto.sim.engine import Engine
 
+#: The first of these compiles the kernels where nobody has done so yet.
+pytestmark = pytest.mark.timeout(240)
+
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(
     f"node-{i},32000,65536,4,{'G2' if i % 2 else 'T4'}\n" for i in range(6)
 )

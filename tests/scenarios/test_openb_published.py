@@ -12,6 +12,9 @@ from stretto.sim.openb import Asked, Run, Study
 from stretto.sim.policies import STUDY
 from stretto.sim.published import TOLERANCE, agreement, read_published
 
+#: The first of these compiles the kernels where nobody has done so yet.
+pytestmark = pytest.mark.timeout(240)
+
 LISTS = ("default", "cpu100", "gpuspec33", "multigpu50")
 PERCENTS = (100, 130)
 

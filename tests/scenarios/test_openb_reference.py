@@ -15,6 +15,9 @@ from stretto.sim.openb import Asked, Study
 from stretto.sim.policies import STUDY
 from tests.references import openb as reference
 
+#: The first of these compiles the kernels where nobody has done so yet.
+pytestmark = pytest.mark.timeout(240)
+
 NODES, PODS = 40, 300
 
 

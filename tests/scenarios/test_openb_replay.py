@@ -13,6 +13,9 @@ from stretto.sim.engine import Unfit
 from stretto.sim.openb_replay import ReplayReport, ReplayStudy, replay_openb
 from tests.references import hosts
 
+#: The first of these compiles the kernels where nobody has done so yet.
+pytestmark = pytest.mark.timeout(240)
+
 NODE = FleetNode("n1", 8000, 8192, 2, "T4")
 
 

@@ -11,6 +11,9 @@ from stretto.inputs.philly import PhillyJob, load_jobs
 from stretto.sim.philly import simulate_philly
 from tests.references import pool
 
+#: The first of these compiles the kernels where nobody has done so yet.
+pytestmark = pytest.mark.timeout(240)
+
 
 def some_jobs(seed: int, count: int = 120) -> list[PhillyJob]:
     """Jobs that crowd: several at one instant, some of no length, some too big."""

@@ -20,6 +20,11 @@ FLEET = Fleet(
 )
 
 
+def asked_for(policy: str, seed: int, arrive_pct: float | None = 130.0) -> Asked:
+    """A run on the tier that needs no compiling."""
+    return Asked(policy, seed, arrive_pct, tier="numpy")
+
+
 def a_run(policy: str, seed: int, **alloc: float) -> Run:
     points = tuple(Point(int(k[1:]), v, 100 - v, 50.0) for k, v in alloc.items())
     return Run(policy, seed, 0, 0, 0, 0, 0, 0, 0.0, points)
@@ -41,14 +46,14 @@ def test_only_percents_that_all_seeds_have_reached_are_summarised() -> None:
 
 
 def test_runs_keep_the_order_in_which_they_were_asked() -> None:
-    asked = [Asked(policy, seed) for policy in ("best-fit", "random") for seed in (2, 1)]
+    asked = [asked_for(policy, seed) for policy in ("best-fit", "random") for seed in (2, 1)]
     done = compare(FLEET, asked, workers=1)
     assert [(run.policy, run.seed) for run in done.runs] == [(a.policy, a.seed) for a in asked]
     assert not done.partial
 
 
 def test_other_processes_find_the_same() -> None:
-    asked = [Asked("fgd", 1), Asked("random", 2), Asked("dot-prod", 3)]
+    asked = [asked_for("fgd", 1), asked_for("random", 2), asked_for("dot-prod", 3)]
     assert compare(FLEET, asked, workers=2) == compare(FLEET, asked, workers=1)
 
 
@@ -63,12 +68,12 @@ def test_an_interruption_keeps_the_runs_that_are_done() -> None:
         if run.seed == 2:
             raise KeyboardInterrupt
 
-    done = compare(FLEET, [Asked("best-fit", seed) for seed in (1, 2, 3)], 1, stop)
+    done = compare(FLEET, [asked_for("best-fit", seed) for seed in (1, 2, 3)], 1, stop)
     assert ([run.seed for run in done.runs], done.partial) == ([1, 2], True)
 
 
 def test_every_run_says_what_it_did() -> None:
-    [run] = compare(FLEET, [Asked("best-fit", 1, arrive_pct=None)]).runs
+    [run] = compare(FLEET, [asked_for("best-fit", 1, arrive_pct=None)]).runs
     assert run.placed + run.failed == 30
     assert run.gpu_milli_used + run.gpu_milli_failed == sum(p.gpu_milli for p in FLEET.pods)
     assert run.points[-1].gpu_alloc_pct == pytest.approx(100 * run.gpu_milli_used / 20_000)

@@ -16,7 +16,7 @@ NODE = FleetNode("n", 4000, 8192)
 
 
 def world(*nodes: FleetNode, retry: bool = True, queue: str = "FifoSkip") -> World:
-    config = WorldConfig(load_profile("default"), queue=queue, retry=retry)
+    config = WorldConfig(load_profile("default"), queue=queue, retry=retry, tier="numpy")
     return build_world(config, nodes or (NODE,))
 
 
@@ -87,7 +87,9 @@ def test_equal_instants_are_served_in_the_order_of_the_work() -> None:
 
 
 def test_more_pods_than_a_watch_hands_over_at_once_are_one_instant() -> None:
-    here = build_world(WorldConfig(load_profile("default")), [FleetNode("n", 9_000_000, 1 << 20)])
+    here = build_world(
+        WorldConfig(load_profile("default"), tier="numpy"), [FleetNode("n", 9_000_000, 1 << 20)]
+    )
     record = Engine(here, [work(f"p{i}", 0, 1, 1) for i in range(9_000)]).run()
     assert set(record.started.tolist()) == {0}
     assert len(record.ticks) == 2

@@ -8,10 +8,15 @@ from stretto.sim.report import plots, summarise, tables
 from stretto.testing import Harness, make_node, make_pod
 
 
+def harness_of(*nodes: bytes) -> Harness:
+    """A harness on the tier that needs no compiling."""
+    return Harness(nodes, config={"tier": "numpy"})
+
+
 def crowded() -> tuple[Harness, Meter]:
     """Two GPU nodes and one without, and pods of which some fit nowhere."""
     nodes = [make_node(f"g{i}", cpu="8", gpus=2, model="T4") for i in range(2)]
-    harness = Harness([*nodes, make_node("c", cpu="4")])
+    harness = harness_of(*nodes, make_node("c", cpu="4"))
     meter = Meter(harness.plane)
     harness.submit(*(make_pod(f"gpu-{i}", cpu="1", gpus=1) for i in range(5)))
     harness.submit(make_pod("big", cpu="9"), make_pod("share", gpus=1, gpu_milli=500))
@@ -54,7 +59,7 @@ def test_kinds_beyond_the_limit_are_counted_without_being_asked(
 
 
 def test_a_gang_that_is_short_says_so() -> None:
-    harness = Harness([make_node("n", cpu="2")])
+    harness = harness_of(make_node("n", cpu="2"))
     harness.group("g", 3)
     harness.submit(*(make_pod(f"m{i}", cpu="1", group="g") for i in range(3)))
     harness.settle()
@@ -78,7 +83,7 @@ def test_other_resources_leave_out_places_for_pods() -> None:
 
 
 def test_latency_is_in_milliseconds_of_the_plane_s_clock() -> None:
-    harness = Harness([make_node("n", cpu="1")])
+    harness = harness_of(make_node("n", cpu="1"))
     meter = Meter(harness.plane)
     harness.submit(make_pod("a", cpu="1"), make_pod("b", cpu="1"))
     harness.settle()
@@ -91,7 +96,7 @@ def test_latency_is_in_milliseconds_of_the_plane_s_clock() -> None:
 
 
 def test_a_run_without_pods_has_a_report() -> None:
-    harness = Harness([make_node("n")])
+    harness = harness_of(make_node("n"))
     report = summarise(harness.plane, Meter(harness.plane), partial=True)
     assert (report.placed, report.latency, report.waiting, report.partial) == (0, None, (), True)
     assert [table.title for table in tables(report)] == ["", "other resources"]
