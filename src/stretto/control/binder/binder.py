@@ -3,14 +3,17 @@
 A plan is judged on the ledger (``conflicts``), what is granted is charged *before* any I/O, and
 then the binds go to the store. Each reply is taken for what it says: *ok* and "already bound to
 us" are success; *conflict* and *refused* give the claim back; *unknown* keeps it until the object
-has been read. A new binder after a crash treats every assumed pod as unknown.
+has been read, and as long as the unanswered bind may still land. Gangs land in one transaction
+where the store can do that. A new binder after a crash treats every assumed pod as unknown.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from stretto.api.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
@@ -22,10 +25,15 @@ from stretto.state.devices import mask_to_text
 from stretto.state.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT
 from stretto.state.units import Unit, Units
-from stretto.stores.store import Bind, Code, Outcome, Reply, Store
+from stretto.stores.store import Bind, Code, Outcome, Replies, Reply, Store, UnitReplies
 
 READ_BACK_AFTER: Final = 1.0
 """Seconds between looks at a pod whose bind went unanswered."""
+
+FLIGHT: Final = 10.0
+"""Seconds for which a write that went unanswered may still land at a slow server."""
+
+_NOTHING_SENT: Final[Mapping[int, float]] = MappingProxyType({})
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows that were not granted, and why."""
@@ -38,6 +46,9 @@ class InDoubt(NamedTuple):
     serial: int
     #: Clock time at which to read it back.
     look_at: float
+    #: Clock time until which an unanswered bind may still land; infinity where nobody knows when
+    #: it was sent.
+    until: float
 
 
 class Binder:
@@ -61,6 +72,10 @@ class Binder:
         self._store = store
         self._judge = judge
         self._failpoint = failpoint
+        #: Binds whole units in one transaction, where the store can.
+        self._bind_units: Callable[[list[list[Bind]]], UnitReplies] | None = getattr(
+            store, "bind_units", None
+        )
         self._adopt()
 
     def commit(self, plan: Plan, now: float) -> Verdict:
@@ -74,14 +89,15 @@ class Binder:
             step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
             self.counts["granted"] += len(rows)
             self._failpoint("binder.charged")
-            refused.extend(self._bind(rows.tolist(), now))
+            gangs = _gangs_of(plan, judgement.granted)
+            refused.extend(self._bind(rows.tolist(), now, gangs))
         return Verdict(plan.shard, rows, refused)
 
     def settle_doubts(self, now: float) -> Refusals:
         """Read back what went unanswered: done, gone, or bound again to the same node."""
         due = [row for row, doubt in self.in_doubt.items() if doubt.look_at <= now]
         pods = self._cluster.pods
-        again: list[int] = []
+        again: dict[int, float] = {}
         refused: Refusals = []
         for row in due:
             doubt = self.in_doubt.pop(row)
@@ -95,9 +111,9 @@ class Binder:
             elif not record.node and pods.slot[row] == NO_SLOT:
                 refused.extend(self._release(row, ConflictCause.NODE_GONE))
             elif not record.node:
-                again.append(row)
+                again[row] = min(doubt.until, now + FLIGHT)
         if again:
-            refused.extend(self._bind(again, now))
+            refused.extend(self._bind(list(again), now, self._gangs_among(again), again))
         return refused
 
     def next_due(self) -> float:
@@ -108,27 +124,70 @@ class Binder:
         """After a crash nobody knows which binds were sent: all that is assumed is in doubt."""
         pods = self._cluster.pods
         for row in np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED).tolist():
-            self.in_doubt[row] = InDoubt(int(pods.serial[row]), 0.0)
+            self.in_doubt[row] = InDoubt(int(pods.serial[row]), 0.0, float("inf"))
 
-    def _bind(self, rows: Sequence[int], now: float) -> Refusals:
-        """Send the binds of charged claims and take the replies for what they say."""
-        binds = self._binds(rows)
-        self._failpoint("binder.before-write")
-        replies = self._store.bind(binds)
-        self._failpoint("binder.after-write")
+    def _bind(
+        self,
+        rows: list[int],
+        now: float,
+        gangs: list[list[int]],
+        again: Mapping[int, float] = _NOTHING_SENT,
+    ) -> Refusals:
+        """Send the binds of charged claims and take the replies for what they say.
+
+        Args:
+            rows: the claims.
+            now: clock time.
+            gangs: those of them that must land together, where the store can do that.
+            again: rows that were sent before, and until when that bind may still land.
+        """
+        rows, replies = self._send(rows, gangs)
         refused: Refusals = []
         bound = 0
         for row, reply in zip(rows, replies, strict=True):
             if reply.outcome is Outcome.OK:
                 bound += 1
             elif reply.outcome is Outcome.UNKNOWN:
-                serial = int(self._cluster.pods.serial[row])
-                self.in_doubt[row] = InDoubt(serial, now + (reply.retry_after or READ_BACK_AFTER))
+                self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), now + FLIGHT)
                 self.counts["unknown"] += 1
+            elif row in again and again[row] > now and _is_for_now(reply):
+                self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), again[row])
             else:
                 refused.extend(self._release(row, _cause(reply)))
         self.counts["bound"] += bound
         return refused
+
+    def _send(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
+        """Write binds, gangs as a whole; rows in the order of the replies."""
+        bind_units = self._bind_units
+        if not gangs or bind_units is None:
+            binds = self._binds(rows)
+            self._failpoint("binder.before-write")
+            replies = self._store.bind(binds)
+            self._failpoint("binder.after-write")
+            return rows, replies
+        together = {row for gang in gangs for row in gang}
+        single = [row for row in rows if row not in together]
+        units = [self._binds(gang) for gang in gangs]
+        binds = self._binds(single)
+        self._failpoint("binder.before-write")
+        replies = self._store.bind(binds) if binds else []
+        answers = bind_units(units)
+        self._failpoint("binder.after-write")
+        order = single + [row for gang in gangs for row in gang]
+        return order, [*replies, *(reply for answer in answers for reply in answer)]
+
+    def _doubt(self, row: int, look_at: float, until: float) -> None:
+        self.in_doubt[row] = InDoubt(int(self._cluster.pods.serial[row]), look_at, until)
+
+    def _gangs_among(self, rows: Iterable[int]) -> list[list[int]]:
+        """Rows of gangs, gang by gang."""
+        found: dict[Unit, list[int]] = {}
+        for row in rows:
+            unit = self._units.of_row(row)
+            if unit is not None and unit.is_gang:
+                found.setdefault(unit, []).append(row)
+        return list(found.values())
 
     def _binds(self, rows: Sequence[int]) -> list[Bind]:
         pods, names = self._cluster.pods, self._cluster.nodes.names
@@ -155,6 +214,22 @@ class Binder:
         self.counts[cause.value] += 1
         unit = self._units.of_row(row)
         return [(unit, (row,), cause)] if unit is not None else []
+
+
+def _gangs_of(plan: Plan, granted: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Rows of the granted claims that must land together, gang by gang."""
+    gangs = [unit for unit in plan.units if unit.at_least > 1]
+    if not gangs:
+        return []
+    starts = np.searchsorted(granted, [unit.start for unit in gangs])
+    stops = np.searchsorted(granted, [unit.stop for unit in gangs])
+    rows: list[int] = plan.rows[granted].tolist()
+    return [rows[i:j] for i, j in zip(starts.tolist(), stops.tolist(), strict=True) if j > i]
+
+
+def _is_for_now(reply: Reply) -> bool:
+    """Whether a "no" says nothing of an earlier bind that may be on its way."""
+    return reply.outcome is Outcome.REFUSED and reply.code is not Code.NOT_FOUND
 
 
 def _cause(reply: Reply) -> ConflictCause:
