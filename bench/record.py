@@ -1,0 +1,97 @@
+"""Run the engine bench over its workloads and record the figures with machine and commit.
+
+    python bench/record.py [--only TEXT] [--nodes N --running N]
+
+Each workload runs in a process of its own (peak memory is a process's). Results go to
+``bench/results/engine-COMMIT.json``; machines are noisy, so read medians, and CPU time beside
+wall time.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.processor(),
+    )
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "load_before": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "numba": version("numba"),
+    }
+
+
+def commit() -> str:
+    """The commit that is measured, marked when files differ from it."""
+    words = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    """One workload in a fresh process."""
+    with tempfile.TemporaryDirectory() as scratch:
+        words = [
+            str(Path(sys.executable).parent / "stretto"),
+            "-q",
+            "bench",
+            "engine",
+            "--json",
+            "-",
+        ]
+        for key, value in options.items():
+            words += [f"--{key}", str(value).format(scratch=scratch)]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    """Measure and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="only workloads whose name holds this")
+    parser.add_argument("--nodes", type=int, default=20_000)
+    parser.add_argument("--running", type=int, default=1_000_000)
+    parser.add_argument("--pods", type=int, default=50_000)
+    asked = parser.parse_args()
+    scale = {"nodes": asked.nodes, "running": asked.running, "pods": asked.pods}
+    found = []
+    for workload in yaml.safe_load((HERE / "workloads" / "engine.yaml").read_text()):
+        if asked.only not in workload["name"]:
+            continue
+        result = measure({**scale, **workload["options"]})
+        found.append({"name": workload["name"], **workload, "result": result})
+        print(
+            f"{workload['name']:40} {result['end_to_end_per_s']:>10,.0f} pods/s  "
+            f"{result['kernel_us_per_pod']:>7.2f} us kernel  p99 {result['p99_ms']} ms  "
+            f"{result['rss_mb']:,.0f} MB  conflicts {result['conflicts']:.2%}"
+        )
+    target = HERE / "results" / f"engine-{commit()}.json"
+    target.parent.mkdir(exist_ok=True)
+    record = {"commit": commit(), "machine": machine(), "workloads": found}
+    target.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"recorded in {target.relative_to(HERE.parent)}")
+
+
+if __name__ == "__main__":
+    main()
