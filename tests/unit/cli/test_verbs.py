@@ -1,13 +1,33 @@
-"""Every verb of the table exists, says what the table says, and shows an example."""
+"""Every verb of the table exists, and shows an example that begins with its own name."""
 
+from collections.abc import Iterator
+
+import click
 import pytest
 from click.testing import CliRunner
 
 from stretto.cli.main import cli, known
 
 
-@pytest.mark.parametrize("verb", list(known()))
-def test_every_verb_has_help_with_an_example(verb: str) -> None:
-    result = CliRunner().invoke(cli, [verb, "--help"])
+def lines_of_verbs() -> Iterator[tuple[str, ...]]:
+    context = click.Context(cli)
+    for name in known():
+        found = cli.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from ((name, inner) for inner in found.list_commands(context))
+        else:
+            yield (name,)
+
+
+@pytest.mark.parametrize("line", list(lines_of_verbs()), ids=" ".join)
+def test_every_verb_has_help_with_an_example(line: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(cli, [*line, "--help"])
     assert result.exit_code == 0, result.stderr
-    assert f"stretto {verb}" in result.stdout.partition("Example:")[2]
+    assert f"stretto {' '.join(line)}" in result.stdout.partition("Example:")[2]
+
+
+@pytest.mark.parametrize("name", list(known()))
+def test_every_verb_is_called_as_in_the_table(name: str) -> None:
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    assert found.name == name

@@ -135,7 +135,7 @@ def test_identity_is_of_what_comes_and_when() -> None:
 @pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.UNKNOWN])
 def test_a_write_that_did_not_go_through_ends_the_run(outcome: Outcome) -> None:
     reply = Reply(outcome, Code.NO_SPACE, "no space left for run.db")
-    with pytest.raises(UnreachableError, match="no space left.*start the run again"):
+    with pytest.raises(UnreachableError, match=r"no space left.*start the run again"):
         check_written([Reply(Outcome.OK), reply])
 
 
