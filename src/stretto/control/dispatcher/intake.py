@@ -287,15 +287,16 @@ class Intake:
         many: dict[Unit, set[int]] = {}
         for row in rows:
             unit = by_row[row]
+            if int(states[row]) != _BOUND:
+                continue  # it has gone since, and the row may be another pod's
             if unit is None:
                 self.gated.discard(row)
-            elif int(states[row]) == _BOUND:
-                if unit.kind is UnitKind.POD:
-                    by_row[row] = None
-                    unit.pending = ()
-                    self._places.finish(unit)
-                else:
-                    many.setdefault(unit, set()).add(row)
+            elif unit.kind is UnitKind.POD:
+                by_row[row] = None
+                unit.pending = ()
+                self._places.finish(unit)
+            else:
+                many.setdefault(unit, set()).add(row)
         for unit, bound in many.items():
             unit.attempts = 0
             if unit.min_member == 1 and not unit.whole and unit.kind is UnitKind.OWNER:
