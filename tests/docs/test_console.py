@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from stretto.base.errors import ExitCode
-from stretto.cli.main import cli
+from stretto.cli.main import cli, known
 from stretto.explain.reasons import TIERS
 
 DOCUMENTS = ("docs/explain.md", "docs/cli.md")
@@ -67,6 +67,11 @@ def test_every_console_block_does_what_it_says(
         said = plain(result.output.splitlines())
         assert result.exit_code == each.code, f"{each.command}\n{said}"
         assert pattern_of(each.expected).fullmatch(said), f"{each.command}\n{said}"
+
+
+def test_every_verb_is_documented(repo_root: Path) -> None:
+    text = (repo_root / "docs/cli.md").read_text(encoding="utf-8")
+    assert [verb for verb in known() if f"| `{verb}` |" not in text] == []
 
 
 def test_every_exit_code_is_documented(repo_root: Path) -> None:
