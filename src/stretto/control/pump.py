@@ -71,9 +71,9 @@ class Pump:
         self._groups: dict[str, Record] = {}
         self._priorities: dict[str, Record] = {}
         self._feeds = [
-            _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: dict(self._priorities)),
+            _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
             _Feed(NODE, lambda events, _: self._ingest.nodes(events), self._known_nodes),
-            _Feed(POD_GROUP, self._apply_groups, lambda: dict(self._groups)),
+            _Feed(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
             _Feed(POD, self._ingest.pods, self._known_pods),
         ]
 
@@ -139,12 +139,10 @@ class Pump:
         self.applied[feed.kind.kind] = self.applied.get(feed.kind.kind, 0) + events
 
     def _apply_groups(self, events: Sequence[Event], _: float) -> None:
-        _follow(self._groups, events)
-        self._ingest.groups(events)
+        self._ingest.groups(_follow(self._groups, events))
 
     def _apply_priorities(self, events: Sequence[Event], _: float) -> None:
-        _follow(self._priorities, events)
-        self._ingest.priorities(events)
+        self._ingest.priorities(_follow(self._priorities, events))
 
     def _known_nodes(self) -> dict[str, Record]:
         nodes = self._cluster.nodes
@@ -184,13 +182,24 @@ def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[
             yield changed
 
 
-def _follow(known: dict[str, Record], events: Sequence[Event]) -> None:
-    """Keep the last record of each object."""
+def _follow(known: dict[str, Record], events: Sequence[Event]) -> list[Event]:
+    """Keep the last record of each name; what is said of a former bearer counts no more."""
+    counting = []
     for event in events:
-        if event.type is EventType.DELETED:
-            known.pop(event.record.uid, None)
+        record = event.record
+        key = f"{record.namespace}/{record.name}"
+        if event.type is not EventType.DELETED:
+            known[key] = record
+        elif key in known and known[key].uid == record.uid:
+            del known[key]
         else:
-            known[event.record.uid] = event.record
+            continue
+        counting.append(event)
+    return counting
+
+
+def _by_uid(known: Mapping[str, Record]) -> dict[str, Record]:
+    return {record.uid: record for record in known.values()}
 
 
 def _news(events: Sequence[Event], version: int) -> list[Event]:
