@@ -1,0 +1,213 @@
+"""What a seed draws before the first step: the plane, the store, the fleet, the pace, the odds.
+
+Swarm testing: every kind of fault and of change is left out by some seeds and heavy in others, so
+that none hides behind another.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from stretto.base.rng import Rng
+from stretto.framework.profile import Profile, load_profile
+from stretto.lab.chaos.bodies import Ask, Shape
+from stretto.plane import PlaneConfig
+from stretto.state.claims import CommitMode, ConflictMode
+
+FAILPOINTS: Final = (
+    "pump.polled",
+    "pump.listed",
+    "dispatcher.absorbed",
+    "dispatcher.handed-out",
+    "shard.planned",
+    "binder.charged",
+    "binder.before-write",
+    "binder.after-write",
+    "binder.answered",
+)
+"""Every named point of the plane; a test holds this list against the source."""
+
+HIGHEST_ODDS: Final[Mapping[str, float]] = {
+    "drop_event": 0.05,
+    "cut_event": 0.02,
+    "double_event": 0.2,
+    "delay_event": 0.1,
+    "stale_event": 0.2,
+    "cut_watch": 0.01,
+    "stale_list": 0.5,
+    "lost_reply": 0.2,
+    "lost_request": 0.2,
+    "late_request": 0.2,
+    "half_batch": 0.3,
+    "refused_write": 0.2,
+    "late_plan": 0.5,
+    "lost_plan_of_the_dead": 0.5,
+    "clock_jump": 0.02,
+    "kill_shard": 0.02,
+    "kill_binder": 0.02,
+    "kill_pump": 0.01,
+    "kill_plane": 0.005,
+    "whole_plane_dies": 0.3,
+    "store_crash": 0.01,
+    **{f"crash {name}": 0.03 for name in FAILPOINTS},
+}
+"""The most that a seed may draw for each kind."""
+
+CHANGES: Final = (
+    "add_pod",
+    "add_service",
+    "add_gang",
+    "late_group",
+    "gang_grows",
+    "delete_pod",
+    "finish_pod",
+    "recreate_pod",
+    "remove_node",
+    "readd_node",
+    "add_node",
+    "cordon",
+    "relabel",
+    "rezone",
+    "resize_up",
+    "change_group",
+    "delete_group",
+    "foreign_bind",
+    "steal",
+    "ungate",
+    "collect_garbage",
+)
+"""Everything that the world may do."""
+
+PROFILES: Final = ("default", "default", "default", "packing", "best-fit", "fgd", "random")
+SQLITE_SHARE: Final = 0.06
+"""Share of the seeds that run on a file: a commit costs a thousand times what memory does."""
+MODELS: Final = ("A100", "T4")
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """Everything drawn before the first step."""
+
+    #: The seed.
+    seed: int
+    #: Profile by name.
+    profile: str
+    #: When a claim conflicts.
+    conflicts: ConflictMode
+    #: What a conflict does to its unit.
+    commit: CommitMode
+    #: Scheduler shards.
+    shards: int
+    #: Pods a shard places in a cycle.
+    batch: int
+    #: Kernel tier.
+    tier: str
+    #: Whether shards have nodes of their own.
+    partition: bool
+    #: Seconds between comparisons with a fresh list.
+    compare_every: float
+    #: Whether the store is a file.
+    durable: bool
+    #: Nodes at the start.
+    fleet: tuple[Shape, ...]
+    #: What pods may ask for.
+    asks: tuple[Ask, ...]
+    #: Changes before the first step.
+    head_start: int
+    #: Changes a step on average.
+    pace: float
+    #: Seconds between steps, to choose from.
+    ticks: tuple[float, ...]
+    #: Weight of each kind of change.
+    weights: Mapping[str, float]
+    #: Odds of each kind of fault.
+    odds: Mapping[str, float]
+
+    def plane_config(self) -> PlaneConfig:
+        """What the plane is built from."""
+        profile = msgspec.structs.replace(
+            _profile(self.profile), conflicts=self.conflicts, commit=self.commit
+        )
+        return PlaneConfig(
+            profile=profile,
+            shards=self.shards,
+            seed=self.seed,
+            tier=self.tier,
+            batch=self.batch,
+            partition=self.partition,
+            compare_every=self.compare_every,
+        )
+
+
+def draw(seed: int) -> Setup:
+    """Everything that a seed says before the first step."""
+    rng = Rng(seed).child("setup")
+    zones = "abc"[: rng.randint(1, 3)]
+    with_gpus = rng.random() < 0.6
+    return Setup(
+        seed=seed,
+        profile=rng.choice(PROFILES),
+        conflicts=ConflictMode.FIT if rng.random() < 0.7 else ConflictMode.VERSION,
+        commit=CommitMode.INCREMENTAL if rng.random() < 0.7 else CommitMode.ALL_OR_NOTHING,
+        shards=rng.randint(1, 4),
+        batch=rng.choice((1, 3, 64, 1024)),
+        tier="numpy" if rng.random() < 0.05 else "auto",
+        partition=rng.random() < 0.7,
+        compare_every=rng.choice((10.0, 20.0, 45.0)),
+        durable=rng.random() < SQLITE_SHARE,
+        fleet=tuple(draw_shape(rng, zones, with_gpus) for _ in range(rng.randint(2, 9))),
+        asks=tuple(_draw_ask(rng, with_gpus) for _ in range(rng.randint(3, 8))),
+        head_start=rng.randint(3, 25),
+        pace=rng.choice((0.1, 0.4, 1.0)),
+        ticks=rng.choice(((0.0, 0.01, 0.1), (0.0, 0.1, 1.0), (0.1, 1.0, 4.0), (0.01, 15.0))),
+        weights=_swarm(rng, dict.fromkeys(CHANGES, 4.0), 0.75),
+        odds=_swarm(rng, HIGHEST_ODDS, 0.5),
+    )
+
+
+def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> Shape:
+    """A node."""
+    gpus = rng.choice((0, 2, 4)) if with_gpus else 0
+    return Shape(
+        cpu=rng.choice((1000, 2000, 4000)),
+        memory=rng.choice((1024, 4096)),
+        pods=rng.choice((2, 5, 16)),
+        widgets=rng.choice((0, 0, 3)),
+        gpus=gpus,
+        model=rng.choice(MODELS) if gpus else "",
+        zone=rng.choice(zones),
+        pool=rng.choice(("blue", "blue", "green")),
+        tainted=rng.random() < 0.1,
+        cordoned=rng.random() < 0.1,
+    )
+
+
+def _draw_ask(rng: Rng, with_gpus: bool) -> Ask:
+    """What some pods ask for; now and then it fits nowhere, ever."""
+    gpus = rng.choice((0, 1, 1, 2)) if with_gpus and rng.random() < 0.5 else 0
+    return Ask(
+        cpu=64_000 if rng.random() < 0.06 else rng.choice((100, 250, 500, 900)),
+        memory=rng.choice((64, 256, 700)),
+        widgets=1 if rng.random() < 0.1 else 0,
+        gpus=gpus,
+        milli=rng.choice((1000, 500, 300)) if gpus == 1 else 1000,
+        model=rng.choice(MODELS) if gpus and rng.random() < 0.3 else "",
+        ports=(rng.choice((8080, 9090)),) if rng.random() < 0.2 else (),
+        pool="green" if rng.random() < 0.15 else "",
+        tolerates=rng.random() < 0.15,
+    )
+
+
+def _swarm(rng: Rng, highest: Mapping[str, float], share: float) -> dict[str, float]:
+    """Odds for some kinds, spread over two orders of magnitude, and zero for the others."""
+    drawn = {}
+    for kind, most in highest.items():
+        chosen, power = rng.random() < share, rng.random()
+        drawn[kind] = most * 10.0 ** (-2.0 * power) if chosen else 0.0
+    return drawn
+
+
+@cache
+def _profile(name: str) -> Profile:
+    return load_profile(name)
