@@ -7,6 +7,7 @@ like any change. A list that is older than what has been seen is not believed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Final
 
 from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
@@ -164,7 +165,10 @@ class Pump:
 
 
 def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[Event]]:
-    """A list as batches of events: what is gone first, then what is new or newer."""
+    """A list as batches of events: what is gone first, then what is new or newer, by age.
+
+    Stores list by name, but who came first is first in a queue, and versions tell that.
+    """
     if known:
         present = {record.uid for record in listing.records}
         gone = [
@@ -172,10 +176,11 @@ def _difference(known: Mapping[str, Record], listing: Listing) -> Iterator[list[
         ]
         if gone:
             yield gone
-    for first in range(0, len(listing.records), LIST_BATCH):
+    records = sorted(listing.records, key=attrgetter("version"))
+    for first in range(0, len(records), LIST_BATCH):
         changed = [
             Event(EventType.MODIFIED if record.uid in known else EventType.ADDED, record)
-            for record in listing.records[first : first + LIST_BATCH]
+            for record in records[first : first + LIST_BATCH]
             if record.uid not in known or record.version > known[record.uid].version
         ]
         if changed:
