@@ -257,9 +257,12 @@ def decode_spec(body: bytes) -> PodSpec:
 
 
 def _placing_part(spec: PodSpec) -> PodSpec:
-    """The spec without what is the pod's own, and without what is counted already."""
-    return msgspec.structs.replace(
-        spec, node_name="", volumes=(), scheduling_gates=(), containers=(), init_containers=()
+    """What rules read of a spec: nothing that is the pod's own or counted already."""
+    return PodSpec(
+        node_selector=spec.node_selector,
+        affinity=spec.affinity,
+        tolerations=spec.tolerations,
+        topology_spread_constraints=spec.topology_spread_constraints,
     )
 
 

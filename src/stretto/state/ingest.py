@@ -30,6 +30,7 @@ _GROUP: Final = msgspec.json.Decoder(PodGroup)
 _PRIORITY: Final = msgspec.json.Decoder(PriorityClass)
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_DEVICES_MARK: Final = GPU_DEVICES.encode()
 _GROUP_MARK: Final = b"godel.bytedance.com/pod-group-name"
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _ADDED: Final = EventType.ADDED
@@ -373,9 +374,12 @@ def _device_mask(record: Record, head: PodHead | None) -> int:
     """The devices that a bound pod's note names; 0 when there is none."""
     if record.annotations and GPU_DEVICES in record.annotations:
         return text_to_mask(record.annotations[GPU_DEVICES])
-    if head is None or head.metadata.annotations is NO_BYTES:
+    if _DEVICES_MARK not in record.body:
         return 0
-    raw = bytes(head.metadata.annotations)
-    if GPU_DEVICES.encode() not in raw:
+    meta = (head or decode_pod_head(record.body)).metadata
+    if meta.annotations is NO_BYTES:
         return 0
-    return text_to_mask(_NOTES.decode(raw).get(GPU_DEVICES, ""))
+    try:
+        return text_to_mask(_NOTES.decode(meta.annotations).get(GPU_DEVICES, ""))
+    except msgspec.DecodeError:
+        return 0

@@ -74,6 +74,13 @@ def test_another_wish_is_another_class(classes: Classes, more: dict[str, Any]) -
     assert intern(classes, make_pod("a")) != intern(classes, make_pod("a", **more))
 
 
+def test_what_is_a_pods_own_makes_no_class_however_it_is_found(classes: Classes) -> None:
+    one = intern(classes, make_pod("a", priority=5, spec={"restartPolicy": "Never"}))
+    classes._by_bytes.clear()
+    assert intern(classes, make_pod("a", priority=7)) == one
+    assert classes[one].spec.priority is None
+
+
 def test_the_order_of_fields_does_not_matter(classes: Classes) -> None:
     terms = [{"key": "a", "operator": "Exists"}, {"operator": "Exists", "key": "a"}]
     ids = {intern(classes, a_pod(tolerations=[term])) for term in terms}
