@@ -152,6 +152,8 @@ def step(scheduler: ExactScheduler, pod: Pod) -> Fields:
 
 def fields(decision: Decision) -> Fields:
     """A decision in the form of the recordings."""
+    if decision.filtered is None and decision.preenqueue.code is Code.SUCCESS:
+        return {"feasible": [], "message": decision.message}
     if decision.filtered is None:
         gates = {"SchedulingGates": _status(decision.preenqueue)}
         return {"preenqueue": gates, "feasible": []}

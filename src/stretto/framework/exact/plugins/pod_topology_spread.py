@@ -208,7 +208,7 @@ class SpreadScore:
             codes = domain.codes
             if domain.empty:
                 codes = np.where(codes == 0, domain.empty, codes)
-            size = np.count_nonzero(np.bincount(codes[feasible[scored]], minlength=1))
+            size = int(np.count_nonzero(np.bincount(codes[feasible[scored]])))
             eligible = constraint.eligible(self._pod, self._snapshot, self._among)
             by_value = np.bincount(codes, counts * eligible, domain.size)
             pods = by_value[codes[feasible]].astype(np.int64)

@@ -1,0 +1,89 @@
+"""The exact path against what kube-scheduler itself decided: a part of the recordings, and all."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stretto.base.errors import InputError
+from stretto.cli.main import cli
+from stretto.lab import conformance
+
+DATA = Path(__file__).parent / "data"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "kube_parity"
+FILES = ["cases.jsonl.gz", "sequences.jsonl.gz"]
+
+
+def first(name: str) -> conformance.Case:
+    return next(iter(conformance.read(DATA / name)))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", FILES)
+def test_every_recorded_decision_in_the_repository_is_made_again(name: str) -> None:
+    report = conformance.run(conformance.read(DATA / name))
+    assert report.cases >= 80
+    assert [(each.id, each.field) for each in report.disagreed] == []
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", FILES)
+def test_every_recorded_decision_there_is_is_made_again(name: str) -> None:
+    if not (SHARED / name).exists():
+        pytest.skip("the whole set of recordings is not beside this repository")
+    report = conformance.run(conformance.read(SHARED / name))
+    assert report.cases >= 500
+    assert [(each.id, each.field) for each in report.disagreed] == []
+
+
+def test_a_field_that_differs_is_told_with_both_values() -> None:
+    case = first("cases.jsonl.gz")
+    expect = {**case.expect, "feasible": ["nowhere"]}
+    found = conformance.compare(
+        conformance.Case(
+            case.id, case.nodes, case.pods, case.objects, case.pod, (), case.features, expect
+        )
+    )
+    assert [(each.field, each.want) for each in found] == [("feasible", ["nowhere"])]
+
+
+def test_a_disagreement_ends_the_command_with_exit_code_nine(tmp_path: Path) -> None:
+    line = json.dumps(
+        {"id": "x", "features": ["f"], "expect": {}, "pod": {"metadata": {"name": "p"}, "spec": {}}}
+    )
+    (tmp_path / "one.jsonl").write_text(line)
+    out = tmp_path / "out.json"
+    words = ["conformance", "--cases", str(tmp_path / "one.jsonl"), "--json", str(out)]
+    assert CliRunner().invoke(cli, words).exit_code == 9
+    told = json.loads(out.read_text())
+    assert (told["cases"], told["agreed"]) == (1, 0)
+    assert told["features"] == {"f": {"cases": 1, "agreed": 0}}
+    assert {each["field"] for each in told["disagreed"]} == {"feasible", "message"}
+
+
+def test_agreement_ends_the_command_with_exit_code_zero(tmp_path: Path) -> None:
+    case = {
+        "id": "x",
+        "pod": {"metadata": {"name": "p"}, "spec": {}},
+        "expect": {"feasible": [], "message": "no nodes available to schedule pods"},
+    }
+    (tmp_path / "one.jsonl").write_text(json.dumps(case))
+    words = ["conformance", "--cases", str(tmp_path / "one.jsonl")]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+
+
+def test_a_malformed_line_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"id": 7}\n')
+    with pytest.raises(InputError, match=r"bad\.jsonl:1"):
+        list(conformance.read(tmp_path / "bad.jsonl"))
+
+
+def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl.gz").write_text("plain")
+    with pytest.raises(InputError, match="readable lines"):
+        list(conformance.read(tmp_path / "bad.jsonl.gz"))
+
+
+def test_the_recordings_in_the_repository_stay_small() -> None:
+    assert sum(path.stat().st_size for path in DATA.iterdir()) < 400_000
