@@ -10,10 +10,11 @@ SHARE = click.FloatRange(0, 1)
 POSITIVE = click.IntRange(min=1)
 
 
-@click.group()
-def bench() -> None:
-    """Measure what this machine can do."""
-
+bench = click.Group(
+    "bench",
+    params=options.shared_options(out=False),
+    help="Measure what this machine can do.",
+)
 
 @options.command(
     "engine",
