@@ -1,12 +1,13 @@
 """What was decided about one pod, and everything that led to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from stretto.framework.exact.contract import Check
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.status import (
-    SUCCESS,
     BoolArray,
     Code,
     IntArray,
@@ -64,19 +65,27 @@ class Filtered(NamedTuple):
     #: bool[n]: nodes that every plugin allows.
     feasible: BoolArray
 
-    def first_refusal(self, node: int) -> Status:
-        """The status of the first plugin that refuses a node."""
-        for verdict in self.verdicts.values():
-            if verdict.refused[node]:
-                return verdict.status(node)
-        return SUCCESS
+    def refusals(self) -> Iterator[tuple[str, Status, IntArray]]:
+        """Nodes that were looked at, each under the first plugin that refuses it."""
+        left = self.inside.copy()
+        for name, verdict in self.verdicts.items():
+            nodes = np.flatnonzero(verdict.refused & left)
+            left[nodes] = False
+            which = verdict.which[nodes]
+            for number in np.unique(which).tolist():
+                yield name, verdict.status_of(number), nodes[which == number]
 
     def error(self) -> str:
         """What is broken, where a plugin could not judge a node that it was asked about."""
-        for node in (self.inside & ~self.feasible).nonzero()[0].tolist():
-            status = self.first_refusal(node)
+        if self.ended_by:
+            status = self.prefilter[self.ended_by]
+            where = f'running PreFilter plugin "{self.ended_by}"'
+            return f"{where}: {status.message}" if status.code is Code.ERROR else ""
+        if not any(verdict.broken for verdict in self.verdicts.values()):
+            return ""
+        for name, status, _ in self.refusals():
             if status.code is Code.ERROR:
-                return status.message
+                return f'running "{name}" filter plugin: {status.message}'
         return ""
 
 

@@ -10,13 +10,14 @@ NO_NODES: Final = "no nodes available to schedule pods"
 """What is said without a single node."""
 
 
-def fit_error(count: int, statuses: Iterable[Status], absent: Status) -> str:
+def fit_error(count: int, statuses: Iterable[tuple[Status, int]], absent: Status) -> str:
     """Reasons counted over nodes; nodes without a status of their own get ``absent``."""
     reasons: Counter[str] = Counter()
     told = 0
-    for status in statuses:
-        told += 1
-        reasons.update(status.reasons)
+    for status, nodes in statuses:
+        told += nodes
+        for reason in status.reasons:
+            reasons[reason] += nodes
     if told < count:
         for reason in absent.reasons:
             reasons[reason] += count - told

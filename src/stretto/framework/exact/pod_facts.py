@@ -13,9 +13,10 @@ import msgspec
 from stretto.api import effective
 from stretto.api.effective import HostPort
 from stretto.api.pods import Pod
+from stretto.base.errors import InputError
 from stretto.framework.exact import requests
 from stretto.framework.exact.requests import Amounts
-from stretto.framework.exact.terms import Terms, terms_of
+from stretto.framework.exact.terms import NO_TERMS, Terms, terms_of
 
 NEVER_STARTED: Final = 2**63 - 1
 """Start of a pod that has not started: later than all others, as upstream takes the present."""
@@ -57,8 +58,17 @@ class Shape:
 
     @cached_property
     def terms(self) -> Terms:
-        """Terms of pod affinity."""
-        return terms_of(self._pod)
+        """Terms of pod affinity; none where one is malformed."""
+        return NO_TERMS if self.malformed else terms_of(self._pod)
+
+    @cached_property
+    def malformed(self) -> str:
+        """What is wrong with the terms of pod affinity; empty where nothing is."""
+        try:
+            terms_of(self._pod)
+        except InputError as error:
+            return str(error)
+        return ""
 
     @cached_property
     def claims(self) -> tuple[tuple[str, bool], ...]:

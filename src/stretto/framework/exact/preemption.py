@@ -7,6 +7,7 @@ priorities, the fewest victims, and the latest start.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 from stretto.api import selectors
@@ -40,9 +41,7 @@ def preempt(pod: PodFacts, snapshot: Snapshot, filtered: Filtered) -> Preemption
     rejected: dict[str, Status] = {}
     candidates: list[Candidate] = []
     budgets = _budgets(snapshot)
-    for node in (filtered.inside & ~filtered.feasible).nonzero()[0].tolist():
-        if filtered.first_refusal(node).code is not Code.UNSCHEDULABLE:
-            continue
+    for node in _curable(filtered):
         found = Rehearsal(pod, snapshot, filtered, node).victims(budgets)
         if isinstance(found, Candidate):
             candidates.append(found)
@@ -55,6 +54,13 @@ def preempt(pod: PodFacts, snapshot: Snapshot, filtered: Filtered) -> Preemption
     tied = [each for each in candidates if _rank(each) == best]
     names = tuple(each.node for each in tied) if len(tied) > 1 else ()
     return Preemption(SUCCESS, tuple(candidates), rejected, tied[0], names)
+
+
+def _curable(filtered: Filtered) -> list[int]:
+    """Nodes whose first refusal may be cured by removing pods."""
+    groups = filtered.refusals()
+    curable = (nodes.tolist() for _, s, nodes in groups if s.code is Code.UNSCHEDULABLE)
+    return sorted(chain.from_iterable(curable))
 
 
 class Rehearsal:
@@ -163,7 +169,7 @@ def _no_candidate(count: int, rejected: dict[str, Status]) -> Status:
     errors = [each.message for each in rejected.values() if each.code is Code.ERROR]
     if errors:
         return Status(Code.ERROR, (errors[0],))
-    return _failed(fit_error(count, rejected.values(), NO_HELP))
+    return _failed(fit_error(count, ((each, 1) for each in rejected.values()), NO_HELP))
 
 
 def _failed(why: str) -> Status:

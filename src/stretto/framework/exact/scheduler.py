@@ -52,6 +52,8 @@ class ExactScheduler:
         if not self.snapshot.nodes.count:
             return self._nowhere(facts, SUCCESS, None, messages.NO_NODES)
         filtered = run_filters(facts, self.snapshot, thorough=thorough)
+        if error := filtered.error():
+            return self._nowhere(facts, SUCCESS, filtered, error)
         feasible = np.flatnonzero(filtered.feasible)
         if not len(feasible):
             return self._failed(facts, filtered, may_preempt=may_preempt)
@@ -97,9 +99,6 @@ class ExactScheduler:
 
     def _failed(self, pod: PodFacts, filtered: Filtered, *, may_preempt: bool) -> Decision:
         """No node: the message, and what preemption would bring."""
-        error = "" if filtered.ended_by else filtered.error()
-        if error:
-            return self._nowhere(pod, SUCCESS, filtered, error)
         sentence = self._sentence(filtered)
         if not may_preempt:
             return self._nowhere(pod, SUCCESS, filtered, sentence)
@@ -123,12 +122,11 @@ class ExactScheduler:
         if filtered.ended_by:
             ended = filtered.prefilter[filtered.ended_by]
             return f"{messages.head(count)} {ended.message}."
-        looked_at = filtered.inside.nonzero()[0].tolist()
         absent = SUCCESS
         if filtered.narrowed_by:
             listed = " ".join(filtered.narrowed_by)
             absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{listed}]")
-        statuses = (filtered.first_refusal(node) for node in looked_at)
+        statuses = ((status, len(nodes)) for _, status, nodes in filtered.refusals())
         return messages.fit_error(count, statuses, absent)
 
     def _nowhere(

@@ -33,14 +33,21 @@ class Snapshot:
         self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), objects: Iterable[Wire] = ()
     ) -> None:
         """Take a cluster; pods name their nodes, and those on unknown nodes are passed over."""
-        #: Nodes.
-        self.nodes = NodeColumns()
         #: Everything else but pods.
         self.objects = ClusterObjects(objects)
-        #: Pods counted by labels and by terms.
-        self.population = Population()
         #: Compiled specs.
         self.compiler = Compiler()
+        self._empty()
+        self.put_nodes(nodes)
+        for pod in pods:
+            self.add_pod(pod)
+
+    def _empty(self) -> None:
+        """No node and no pod."""
+        #: Nodes.
+        self.nodes = NodeColumns()
+        #: Pods counted by labels and by terms.
+        self.population = Population()
         #: Pods by node, in the order they came.
         self.pods_on: list[list[PodFacts]] = []
         #: Node by pod.
@@ -59,9 +66,6 @@ class Snapshot:
         self.claim_users: dict[tuple[str, str], int] = {}
         #: Pods by node's port and node.
         self.port_users: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
-        self.put_nodes(nodes)
-        for pod in pods:
-            self.add_pod(pod)
 
     def put_nodes(self, nodes: Iterable[Node]) -> None:
         """Add nodes; one with a known name replaces its namesake, whose pods stay."""
@@ -78,8 +82,21 @@ class Snapshot:
         self.pod_count = longer(self.pod_count, more)
         self.no_pods = longer(self.no_pods, more)
 
+    def remove_node(self, name: str) -> None:
+        """Forget a node and its pods: all columns are made again, for nodes seldom go."""
+        gone = self.nodes.index[name]
+        kept = [each for at, each in enumerate(self.nodes.objects) if at != gone]
+        pods = [(at, each) for at, those in enumerate(self.pods_on) if at != gone for each in those]
+        self._empty()
+        self.put_nodes(kept)
+        for at, each in pods:
+            self._place(each, at - (at > gone), 1)
+
     def add_pod(self, pod: Pod) -> None:
-        """Add a running pod to the node that it names."""
+        """Add a running pod to the node that it names, in place of its namesake."""
+        key = (pod.metadata.namespace, pod.metadata.name)
+        if key in self.node_of:
+            self.forget(key)
         position = self.nodes.index.get(pod.spec.node_name)
         if position is not None:
             self._place(self.compiler.facts(pod), position, 1)

@@ -1,6 +1,6 @@
 """Verdicts of kube-scheduler's plugins: of one node as a status, of all nodes as columns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -64,6 +64,8 @@ class Verdict(NamedTuple):
     which: IntArray
     #: The status behind a number.
     status_of: Callable[[int], Status]
+    #: Whether one of the statuses is an error.
+    broken: bool = False
 
     def status(self, node: int) -> Status:
         """What it says of one node."""
@@ -76,7 +78,23 @@ def refuse(mask: BoolArray, status: Status) -> Verdict | None:
     """One status for all nodes of a mask; None where it is empty."""
     if not mask.any():
         return None
-    return Verdict(mask, np.zeros(len(mask), np.int64), lambda _number: status)
+    broken = status.code is Code.ERROR
+    return Verdict(mask, np.zeros(len(mask), np.int64), lambda _number: status, broken)
+
+
+def refuse_nodes(size: int, statuses: Iterable[tuple[int, Status]]) -> Verdict | None:
+    """A status for single nodes; None where all succeed."""
+    numbers: dict[Status, int] = {}
+    refused = np.zeros(size, np.bool_)
+    which = np.zeros(size, np.int64)
+    for node, status in statuses:
+        if status.code is not Code.SUCCESS:
+            refused[node] = True
+            which[node] = numbers.setdefault(status, len(numbers))
+    if not numbers:
+        return None
+    told = list(numbers)
+    return Verdict(refused, which, told.__getitem__, any(s.code is Code.ERROR for s in told))
 
 
 def refuse_each(size: int, statuses: Sequence[tuple[BoolArray, Status]]) -> Verdict | None:

@@ -47,6 +47,8 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 
     def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
         """The pod's terms and those of running pods that mean it; skipped without either."""
+        if pod.shape.malformed:
+            return unresolvable(f"parsing pod: {pod.shape.malformed}")
         check = AffinityCheck(pod, snapshot)
         return check if check.matters else SKIP
 

@@ -22,6 +22,7 @@ from stretto.framework.exact.status import (
     Status,
     Verdict,
     refuse,
+    refuse_nodes,
     unresolvable,
     unschedulable,
 )
@@ -125,18 +126,12 @@ class LimitCheck(Check):
 
     def verdict(self) -> Verdict | None:
         """Nodes that would take too many."""
-        count = self._snapshot.nodes.count
-        numbers: dict[Status, int] = {}
-        which = np.zeros(count, np.int64)
-        refused = np.zeros(count, np.bool_)
-        for name in self._snapshot.objects.csi_nodes if self._new else ():
-            node = self._snapshot.nodes.index.get(name)
-            status = SUCCESS if node is None else self.judge(node, self._snapshot.pods_on[node])
-            if node is not None and status.code is not Code.SUCCESS:
-                refused[node] = True
-                which[node] = numbers.setdefault(status, len(numbers))
-        statuses = list(numbers)
-        return Verdict(refused, which, statuses.__getitem__) if statuses else None
+        if not self._new:
+            return None
+        nodes, pods_on = self._snapshot.nodes, self._snapshot.pods_on
+        limited = (nodes.index.get(name) for name in self._snapshot.objects.csi_nodes)
+        answers = ((node, self.judge(node, pods_on[node])) for node in limited if node is not None)
+        return refuse_nodes(nodes.count, answers)
 
     def trial(self, node: int) -> Trial:
         """The volumes of the pods that stay."""

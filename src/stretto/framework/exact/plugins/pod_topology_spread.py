@@ -9,6 +9,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from stretto.base.errors import InputError
 from stretto.framework.exact import spreading
 from stretto.framework.exact.contract import Check, FilterPlugin, ScorePlugin, Trial
 from stretto.framework.exact.nodes import Domain
@@ -20,6 +21,7 @@ from stretto.framework.exact.status import (
     SKIP,
     SUCCESS,
     BoolArray,
+    Code,
     IntArray,
     Status,
     Verdict,
@@ -43,7 +45,11 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
 
     def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
         """The hard constraints; the defaults have none."""
-        constraints = spreading.own(pod, spreading.HARD)
+        try:
+            constraints = spreading.own(pod, spreading.HARD)
+            spreading.own(pod, spreading.SOFT)
+        except InputError as error:
+            return Status(Code.ERROR, (f"get constraints from pod: {error}",))
         return SpreadCheck(pod, snapshot, constraints) if constraints else SKIP
 
     def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:

@@ -6,8 +6,6 @@ should have been bound already. The score is off by default and always skipped.
 
 from typing import ClassVar, Final
 
-import numpy as np
-
 from stretto.framework.exact import volumes
 from stretto.framework.exact.contract import Check, FilterPlugin, Given, ScorePlugin
 from stretto.framework.exact.ownership import owner_refusal
@@ -15,10 +13,11 @@ from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import (
     SKIP,
+    SUCCESS,
     Code,
     IntArray,
     Status,
-    Verdict,
+    refuse_nodes,
     unresolvable,
 )
 
@@ -42,7 +41,9 @@ class VolumeBinding(FilterPlugin, ScorePlugin):
         claims = volumes.claims_of(pod, snapshot.objects)
         if claims.immediate:
             return UNBOUND
-        return Given(_judged(volumes.Binder(claims, snapshot), snapshot.nodes.count))
+        binder, count = volumes.Binder(claims, snapshot), snapshot.nodes.count
+        answers = ((node, _status(binder.find(node))) for node in range(count))
+        return Given(refuse_nodes(count, answers))
 
     def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
         """Skipped: storage capacity scoring is off."""
@@ -69,20 +70,8 @@ def claims_refusal(pod: PodFacts, snapshot: Snapshot) -> str:
     return ""
 
 
-def _judged(binder: volumes.Binder, count: int) -> Verdict | None:
-    """The binder's answer for every node."""
-    numbers: dict[Status, int] = {}
-    which = np.zeros(count, np.int64)
-    refused = np.zeros(count, np.bool_)
-    for node in range(count):
-        found = binder.find(node)
-        if found.error:
-            status = Status(Code.ERROR, (found.error,))
-        elif found.reasons:
-            status = Status(Code.UNRESOLVABLE, found.reasons)
-        else:
-            continue
-        refused[node] = True
-        which[node] = numbers.setdefault(status, len(numbers))
-    statuses = list(numbers)
-    return Verdict(refused, which, statuses.__getitem__) if statuses else None
+def _status(found: volumes.Found) -> Status:
+    """The binder's answer for one node."""
+    if found.error:
+        return Status(Code.ERROR, (found.error,))
+    return Status(Code.UNRESOLVABLE, found.reasons) if found.reasons else SUCCESS
