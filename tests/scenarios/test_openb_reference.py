@@ -1,6 +1,7 @@
 """The plane against an independent program, decision by decision, on a sample of the real fleet."""
 
 from functools import cache
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from stretto.base.rng import Rng
 from stretto.inputs.fleet import Fleet, FleetPod
+from stretto.inputs.openb import load_openb
 from stretto.inputs.openb_figures import bundled_openb
 from stretto.inputs.openb_protocol import Order
 from stretto.sim.fragmentation import Decisions
@@ -71,3 +73,18 @@ def test_the_sample_fills_its_nodes() -> None:
     run = Study(sample()).run(Asked("best-fit", seed=1, arrive_pct=None))
     assert run.failed > 20
     assert run.placed > 100
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("policy", [name for name in STUDY if name != "random"])
+def test_the_whole_list_in_the_order_of_the_file_is_decided_alike(
+    shared_data: Path, policy: str
+) -> None:
+    folder = shared_data / "openb"
+    fleet = load_openb(
+        folder / "openb_node_list_gpu_node.csv", folder / "openb_pod_list_gpuspec33.csv"
+    )
+    made, given = Study(fleet).decide(Asked(policy, seed=0, arrive_pct=None, order=Order.FILE))
+    rows, order = given.arrivals.tolist(), given.node_order.tolist()
+    assert plain(made) == reference.decide(fleet, order, rows, policy, [0] * len(rows))
