@@ -286,12 +286,31 @@ class Places:
         if not self.config.retry:
             self.fail(unit, FailureReason.NO_PLACE, "fits on no node")
             return
-        if unit.cures == Cure.NONE or unit.blame == NO_CLASS:
+        several = self._is_several(unit)
+        if unit.cures == Cure.NONE or unit.blame == NO_CLASS or several:
             unit.attempts += 1
-        if unit.cures == Cure.NONE:
+        if several:
+            self._put_last(unit, unit.blame)
+        if unit.cures == Cure.NONE or several:
             self.back_off(unit, now + self.config.delay(unit.attempts))
             return
         self.sleep(unit, now)
+
+    def _is_several(self, unit: Unit) -> bool:
+        """Whether pods of several classes wait one by one: the "no" to one says little of others.
+
+        Such a unit does not sleep, because what cures one of its pods need not cure the one to
+        blame, and some of them may not have been tried at all.
+        """
+        if len(unit.pending) < 2 or unit.still_needed > 1:
+            return False
+        classes = self.pods.class_id[np.array(unit.pending, np.int64)]
+        return bool((classes != classes[0]).any())
+
+    def _put_last(self, unit: Unit, class_id: int) -> None:
+        """Let pods of other classes be tried first."""
+        classes = self.pods.class_id
+        unit.pending = sorted(unit.pending, key=lambda row: int(classes[row]) == class_id)
 
     # ------------------------------------------------------------ members
 
