@@ -1,4 +1,4 @@
-"""How upstream brings raw scores to 0..100 where a plugin has no rule of its own."""
+"""Scores over the feasible nodes, and how upstream brings them to 0..100 by default."""
 
 from typing import Final
 
@@ -8,6 +8,11 @@ from stretto.framework.exact.status import IntArray
 
 TOP: Final = 100
 """The best score of one plugin."""
+
+
+def at(column: IntArray, nodes: IntArray) -> IntArray:
+    """The entries of some nodes; the column itself where it is all of them."""
+    return column if len(nodes) == len(column) else column[nodes]
 
 
 def by_maximum(raw: IntArray, *, reverse: bool = False) -> IntArray:

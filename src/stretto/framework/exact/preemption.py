@@ -69,18 +69,19 @@ class Rehearsal:
     def __init__(self, pod: PodFacts, snapshot: Snapshot, filtered: Filtered, node: int) -> None:
         """Begin with all pods on the node."""
         self._name = snapshot.nodes.names[node]
-        self._trials: list[Trial] = [each.trial(node) for each in filtered.checks.values()]
         #: Pods of lower priority, in the node's order.
         self.lower = [each for each in snapshot.pods_on[node] if each.priority < pod.priority]
+        checks = filtered.checks.values() if self.lower else ()
+        self._trials: list[Trial] = [each.trial(node) for each in checks]
 
     def victims(
         self, budgets: Sequence[tuple[PodDisruptionBudget, Selector]]
     ) -> Candidate | Status:
         """The fewest pods that upstream's greedy search finds, or why none would help."""
-        for each in self.lower:
-            self._remove(each)
         if not self.lower:
             return NO_VICTIMS
+        for each in self.lower:
+            self._remove(each)
         status = self._status()
         if status.code is not Code.SUCCESS:
             return status

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.exact.contract import ScorePlugin
-from stretto.framework.exact.normalise import TOP
+from stretto.framework.exact.normalise import TOP, at
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.requests import CPU, MEMORY
 from stretto.framework.exact.snapshot import Snapshot
@@ -27,8 +27,9 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
         asked = pod.shape.balance
         if asked == (0, 0):
             return None
-        cpu, memory = snapshot.nodes.amount(CPU)[feasible], snapshot.nodes.amount(MEMORY)[feasible]
-        used = (snapshot.used_of(CPU)[feasible], snapshot.used_of(MEMORY)[feasible])
+        nodes = snapshot.nodes
+        cpu, memory = at(nodes.amount(CPU), feasible), at(nodes.amount(MEMORY), feasible)
+        used = (at(snapshot.used_of(CPU), feasible), at(snapshot.used_of(MEMORY), feasible))
         both = (cpu != 0) & (memory != 0)
         floor = (np.maximum(cpu, 1), np.maximum(memory, 1))
         without = _balance(_share(used[0], floor[0]), _share(used[1], floor[1]), both)

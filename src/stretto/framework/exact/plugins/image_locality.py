@@ -6,7 +6,7 @@ import numpy as np
 
 from stretto.framework.exact.contract import ScorePlugin
 from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.normalise import TOP
+from stretto.framework.exact.normalise import TOP, at
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import IntArray
@@ -28,7 +28,7 @@ class ImageLocality(ScorePlugin):
         """Bytes there, scaled between the two thresholds."""
         nodes = snapshot.nodes
         images = pod.shape.images
-        return nodes.kept(("images", images), lambda: _scores(images, nodes))[feasible]
+        return at(nodes.kept(("images", images), lambda: _scores(images, nodes)), feasible)
 
 
 def _scores(images: tuple[str, ...], nodes: NodeColumns) -> IntArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from stretto.framework.exact.contract import Check, FilterPlugin, ScorePlugin, Trial
 from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.normalise import TOP
+from stretto.framework.exact.normalise import TOP, at
 from stretto.framework.exact.objects import ClusterObjects
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
@@ -57,9 +57,9 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         raw = raw_scores(pod, snapshot)
         if raw is None:
             return None
-        raw = raw[feasible]
-        least = int(raw.min(initial=0) if not len(raw) else raw.min())
-        apart = int(raw.max()) - least if len(raw) else 0
+        raw = at(raw, feasible)
+        least = int(raw.min())
+        apart = int(raw.max()) - least
         if apart <= 0:
             return np.zeros(len(raw), np.int64)
         scaled: IntArray = (float(TOP) * ((raw - least) / float(apart))).astype(np.int64)

@@ -12,7 +12,7 @@ from stretto.api.meta import NodeSelectorTerm
 from stretto.framework.exact.contract import Check, FilterPlugin, Given, ScorePlugin
 from stretto.framework.exact.eligible import meets, required_nodes
 from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.normalise import by_maximum
+from stretto.framework.exact.normalise import at, by_maximum
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import SKIP, IntArray, Status, refuse, unresolvable
@@ -47,7 +47,7 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
             return None
         nodes = snapshot.nodes
         key = ("preferred", pod.shape.preferred_key)
-        return by_maximum(nodes.kept(key, lambda: _weights(pod, nodes))[feasible])
+        return by_maximum(at(nodes.kept(key, lambda: _weights(pod, nodes)), feasible))
 
 
 def named(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from stretto.framework.exact.contract import Check, FilterPlugin, ScorePlugin, Trial
-from stretto.framework.exact.normalise import TOP
+from stretto.framework.exact.normalise import TOP, at
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.requests import CPU, MEMORY, STORAGE, is_scalar
 from stretto.framework.exact.snapshot import Snapshot
@@ -40,8 +40,8 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         total = np.zeros(len(feasible), np.int64)
         counted = np.zeros(len(feasible), np.int64)
         for allocatable, seen, asked in pairs:
-            has = allocatable[feasible]
-            free = has - seen[feasible] - asked
+            has = at(allocatable, feasible)
+            free = has - at(seen, feasible) - asked
             total += np.maximum(free, 0) * TOP // np.maximum(has, 1)
             counted += has != 0
         return total // np.maximum(counted, 1)
@@ -130,5 +130,5 @@ class FitTrial(Trial):
     def _count(self, pod: PodFacts, by: int) -> None:
         amounts = pod.shape.running[0]
         self._pods += by
-        for at, (name, _) in enumerate(self._check.asked):
-            self._used[at] += by * amounts.get(name, 0)
+        for place, (name, _) in enumerate(self._check.asked):
+            self._used[place] += by * amounts.get(name, 0)

@@ -6,7 +6,7 @@ from stretto.api.core import Taint
 from stretto.framework.exact.contract import Check, FilterPlugin, Given, ScorePlugin
 from stretto.framework.exact.eligible import tolerates, untolerated
 from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.normalise import by_maximum
+from stretto.framework.exact.normalise import at, by_maximum
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import IntArray, Status, refuse, unresolvable
@@ -31,7 +31,7 @@ class TaintToleration(FilterPlugin, ScorePlugin):
         """The fewer soft taints that are not tolerated, the better."""
         nodes = snapshot.nodes
         key = ("soft taints", pod.shape.toleration_key)
-        return by_maximum(nodes.kept(key, lambda: _soft(pod, nodes))[feasible], reverse=True)
+        return by_maximum(at(nodes.kept(key, lambda: _soft(pod, nodes)), feasible), reverse=True)
 
 
 def _soft(pod: PodFacts, nodes: NodeColumns) -> IntArray:

@@ -1,0 +1,100 @@
+"""Pods a second of the exact path, in the shapes of scheduler_perf: python bench/exact_shapes.py.
+
+In process and without an API server: each pod is decided over every node and assumed before the
+next. Wall and CPU time are both told, since machines are shared.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+from stretto.api import codec
+from stretto.api.core import Node
+from stretto.api.pods import Pod
+from stretto.framework.exact.scheduler import ExactScheduler
+from stretto.framework.exact.snapshot import Snapshot
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+GREEN = {"matchLabels": {"color": "green"}}
+
+
+def term(key: str) -> dict[str, Any]:
+    """The neighbourhood of green pods."""
+    return {"topologyKey": key, "labelSelector": GREEN}
+
+
+def wish(key: str) -> list[dict[str, Any]]:
+    """A preferred neighbourhood."""
+    return [{"weight": 1, "podAffinityTerm": term(key)}]
+
+
+def spread(action: str) -> dict[str, Any]:
+    """Green pods spread over zones."""
+    rule = {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": action, "labelSelector": GREEN}
+    return {"topologySpreadConstraints": [rule]}
+
+
+IN_ZONES = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["z0", "z1"]}]}
+SHAPES: dict[str, dict[str, Any]] = {
+    "basic": {},
+    "node affinity": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [IN_ZONES]}}}},
+    "spread, hard": spread("DoNotSchedule"),
+    "spread, soft": spread("ScheduleAnyway"),
+    "affinity": {"affinity": {"podAffinity": {REQUIRED: [term(ZONE)]}}},
+    "anti-affinity": {"affinity": {"podAntiAffinity": {REQUIRED: [term(HOST)]}}},
+    "preferred affinity": {"affinity": {"podAffinity": {PREFERRED: wish(HOST)}}},
+    "preferred anti-affinity": {"affinity": {"podAntiAffinity": {PREFERRED: wish(HOST)}}},
+}
+
+
+def node(number: int) -> Node:
+    """scheduler_perf's default node, in one of three zones."""
+    name = f"node-{number:05}"
+    labels = {HOST: name, ZONE: f"z{number % 3}"}
+    amounts = {"cpu": "4", "memory": "32Gi", "pods": "110"}
+    body = {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": amounts}}
+    return codec.decode_as(Node, json.dumps(body).encode())
+
+
+def pod(name: str, shape: dict[str, Any], on: str = "") -> Pod:
+    """scheduler_perf's default pod, green."""
+    requests = {"cpu": "100m", "memory": "500Mi"}
+    container = {"name": "c", "image": "pause:3.10", "resources": {"requests": requests}}
+    meta = {"name": name, "namespace": "default", "labels": {"color": "green"}}
+    spec = {"containers": [container], "nodeName": on, **shape}
+    return codec.decode_as(Pod, json.dumps({"metadata": meta, "spec": spec}).encode())
+
+
+def measure(shape: dict[str, Any], nodes: int, running: int, count: int) -> tuple[float, float]:
+    """Pods a second by the clock on the wall, and by the processor's."""
+    snapshot = Snapshot(map(node, range(nodes)))
+    for number in range(running):
+        snapshot.add_pod(pod(f"running-{number}", shape, f"node-{number % nodes:05}"))
+    scheduler = ExactScheduler(snapshot)
+    waiting = [pod(f"waiting-{number}", shape) for number in range(count)]
+    wall, cpu = time.perf_counter(), time.process_time()
+    for each in waiting:
+        decision = scheduler.decide(each)
+        best = decision.feasible[decision.total.argmax()]
+        scheduler.assume(decision, decision.names[best])
+    assert len(snapshot.node_of) == running + count
+    return count / (time.perf_counter() - wall), count / (time.process_time() - cpu)
+
+
+def main() -> None:
+    """Measure every shape, or those that are named."""
+    nodes, running, count = (int(each) for each in (*sys.argv[1:4], 5000, 1000, 1000)[:3])
+    wanted = sys.argv[4:]
+    print(f"{nodes:,} nodes, {running:,} pods running, {count:,} placed one by one")
+    print(f"{'shape':26}{'pods/s':>10}{'pods/s of CPU':>16}")
+    for name, shape in SHAPES.items():
+        if not wanted or name in wanted:
+            wall, cpu = measure(shape, nodes, running, count)
+            print(f"{name:26}{wall:10,.0f}{cpu:16,.0f}")
+
+
+if __name__ == "__main__":
+    main()
