@@ -103,13 +103,10 @@ def test_a_pod_of_somebody_else_gets_the_likely_devices() -> None:
     assert free_devices(books) == [400, 1000]
 
 
-@pytest.mark.parametrize(
-    "notes", [{"stretto.dev/gpu-devices": 5}, {"x": "stretto.dev/gpu-devices"}]
-)
-def test_a_note_of_devices_that_cannot_be_read_is_none(notes: dict[str, object]) -> None:
+def test_a_note_that_only_mentions_devices_names_none() -> None:
     books = Books(make_node("n", gpus=1))
-    books.pod(make_pod("a", node="n", annotations=notes))
-    assert (books.cluster.pods.devices[books.row("a")], books.cluster.abnormal) == (0, {})
+    books.pod(make_pod("a", node="n", annotations={"x": "stretto.dev/gpu-devices"}))
+    assert books.cluster.pods.devices[books.row("a")] == 0
 
 
 def test_a_pod_of_two_kinds_of_devices_gets_both() -> None:

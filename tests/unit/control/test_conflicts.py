@@ -1,0 +1,205 @@
+"""The judge alone: hand-made plans on a cluster that has changed since they were made."""
+
+import numpy as np
+import pytest
+
+from stretto.control.binder.conflicts import Judge
+from stretto.state.claims import CommitMode, ConflictCause, ConflictMode
+from stretto.state.invariants import (
+    Breach,
+    check_all,
+    devices_equal_rows,
+    ledger_equals_rows,
+    overcommitted,
+    ports_equal_rows,
+)
+from stretto.testing import make_node, make_pod
+from tests.books import MODIFIED, Books
+from tests.pleas import plan_of, wait_for
+
+FIT, VERSION = ConflictMode.FIT, ConflictMode.VERSION
+EACH, ALL = CommitMode.INCREMENTAL, CommitMode.ALL_OR_NOTHING
+
+
+def court(cpu: str = "1", pods: int = 3, **more: object) -> Books:
+    """Node n of 4 cores and node m of 4, and pods p0.. handed to a shard."""
+    books = Books(make_node("n", cpu="4", gpus=2), make_node("m", cpu="4", gpus=2))
+    for number in range(pods):
+        books.pod(make_pod(f"p{number}", cpu=cpu, **more))
+        wait_for(books, f"p{number}")
+    return books
+
+
+def sums(books: Books) -> list[Breach]:
+    """The books without the pods' states: those are the binder's."""
+    checks = (ledger_equals_rows, devices_equal_rows, ports_equal_rows)
+    return [breach for check in checks for breach in check(books.cluster)]
+
+
+def judge(
+    books: Books, conflicts: ConflictMode = FIT, commit: CommitMode = EACH, eligible: bool = True
+) -> Judge:
+    return Judge(books.cluster, lambda _class, _slot: eligible, conflicts, commit)
+
+
+def test_claims_that_hold_are_granted_and_charged() -> None:
+    books = court()
+    told = judge(books).judge(plan_of(books, {"p0": "n", "p1": "m"}))
+    assert (told.granted.tolist(), told.refused) == ([0, 1], [])
+    assert (books.used("n"), books.used("m")) == (1000, 1000)
+
+
+def test_an_empty_plan_is_granted() -> None:
+    assert len(judge(court()).judge(plan_of(court(), {})).granted) == 0
+
+
+def test_the_first_claim_wins() -> None:
+    books = court(cpu="3")
+    first, second = plan_of(books, {"p0": "n"}), plan_of(books, {"p1": "n"})
+    said = judge(books)
+    assert said.judge(first).granted.tolist() == [0]
+    assert said.judge(second).refused[0][2] is ConflictCause.DOES_NOT_FIT
+
+
+def test_by_fit_a_changed_node_is_no_conflict() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"})
+    books.cluster.ledger.touch([books.slot("n")])
+    assert judge(books, FIT).judge(plan).granted.tolist() == [0]
+
+
+def test_by_version_a_changed_node_is_a_conflict() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n", "p1": "m"})
+    books.cluster.ledger.touch([books.slot("n")])
+    told = judge(books, VERSION).judge(plan)
+    assert told.granted.tolist() == [1]
+    assert told.refused[0][1:] == ((books.row("p0"),), ConflictCause.NODE_CHANGED)
+
+
+def test_by_version_claims_of_one_plan_on_one_node_do_not_conflict() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n", "p1": "n", "p2": "n"})
+    assert len(judge(books, VERSION).judge(plan).granted) == 3
+
+
+def test_by_version_one_claim_too_many_leaves_the_others_alone() -> None:
+    books = court(cpu="2")
+    plan = plan_of(books, {"p0": "n", "p1": "n", "p2": "n"})
+    told = judge(books, VERSION).judge(plan)
+    assert told.granted.tolist() == [0, 1]
+    assert told.refused[0][2] is ConflictCause.DOES_NOT_FIT
+
+
+def test_incremental_grants_what_is_left_of_a_unit() -> None:
+    books = court(cpu="2")
+    told = judge(books, FIT, EACH).judge(plan_of(books, {"p0": "n", "p1": "n", "p2": "n"}, [3]))
+    assert told.granted.tolist() == [0, 1]
+
+
+def test_all_or_nothing_refuses_the_whole_unit() -> None:
+    books = court(cpu="2")
+    told = judge(books, FIT, ALL).judge(plan_of(books, {"p0": "n", "p1": "n", "p2": "n"}, [3]))
+    assert (told.granted.tolist(), len(told.refused[0][1])) == ([], 3)
+    assert (books.used("n"), books.used("m")) == (0, 0)
+
+
+def test_all_or_nothing_leaves_other_units_alone() -> None:
+    books = court(cpu="3")
+    told = judge(books, FIT, ALL).judge(plan_of(books, {"p0": "n", "p1": "n", "p2": "m"}, [1, 2]))
+    assert told.granted.tolist() == [0]
+    assert books.used("m") == 0
+
+
+def test_a_gang_that_is_short_is_refused_and_leaves_no_trace() -> None:
+    books = court(cpu="2")
+    plan = plan_of(books, {"p0": "n", "p1": "n", "p2": "n"}, [3], at_least=3)
+    told = judge(books).judge(plan)
+    assert (told.granted.tolist(), len(told.refused[0][1])) == ([], 3)
+    assert (books.used("n"), check_all(books.cluster)) == (0, [])
+
+
+def test_a_gang_that_still_stands_is_granted_without_the_losers() -> None:
+    books = court(cpu="2")
+    plan = plan_of(books, {"p0": "n", "p1": "n", "p2": "n"}, [3], at_least=2)
+    assert judge(books).judge(plan).granted.tolist() == [0, 1]
+
+
+def test_a_node_that_vanished_takes_no_claim() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n", "p1": "m"})
+    books.lose("n")
+    told = judge(books).judge(plan)
+    assert (told.granted.tolist(), told.refused[0][2]) == ([1], ConflictCause.NODE_GONE)
+
+
+def test_a_namesake_of_the_node_takes_no_claim() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"})
+    books.lose("n")
+    books.node(make_node("n"), uid="another")
+    assert judge(books).judge(plan).refused[0][2] is ConflictCause.NODE_GONE
+
+
+def test_a_node_that_is_no_longer_eligible_takes_no_claim() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"})
+    books.node(make_node("n", cpu="4", gpus=2, unschedulable=True), MODIFIED)
+    told = judge(books, eligible=False).judge(plan)
+    assert told.refused[0][2] is ConflictCause.NOT_ELIGIBLE
+
+
+def test_a_node_that_shrank_takes_no_claim() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"})
+    books.node(make_node("n", cpu="500m", gpus=2), MODIFIED)
+    assert judge(books).judge(plan).refused[0][2] is ConflictCause.DOES_NOT_FIT
+
+
+def test_a_pod_that_has_gone_is_not_charged() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"})
+    books.ingest.end(books.row("p0"))
+    told = judge(books).judge(plan)
+    assert (told.refused[0][2], books.used("n")) == (ConflictCause.POD_GONE, 0)
+
+
+def test_a_row_that_is_used_again_is_another_pod() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"})
+    books.ingest.end(books.row("p0"))
+    books.pod(make_pod("new"))
+    wait_for(books, "new")
+    assert judge(books).judge(plan).refused[0][2] is ConflictCause.POD_GONE
+
+
+def test_one_port_is_given_once() -> None:
+    books = court(ports=[80])
+    told = judge(books).judge(plan_of(books, {"p0": "n", "p1": "n", "p2": "m"}))
+    assert told.granted.tolist() == [0, 2]
+
+
+def test_one_device_is_given_once() -> None:
+    books = court(gpus=1)
+    plan = plan_of(books, {"p0": "n", "p1": "n", "p2": "n"}, devices=[1, 1, 2])
+    told = judge(books).judge(plan)
+    assert (told.granted.tolist(), overcommitted(books.cluster)) == ([0, 2], [])
+
+
+def test_slots_of_refused_claims_are_read_again_by_every_snapshot() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"})
+    books.ingest.end(books.row("p0"))
+    before = books.cluster.ledger.head
+    judge(books).judge(plan)
+    changed = books.cluster.ledger.changes_since(before)
+    assert changed is not None
+    assert books.slot("n") in changed.tolist()
+
+
+@pytest.mark.parametrize("special", [{}, {"ports": [80]}, {"gpus": 1}])
+def test_a_plan_that_fails_the_quick_way_leaves_the_books_straight(special: dict) -> None:  # type: ignore[type-arg]
+    books = court(cpu="3", **special)
+    judge(books).judge(plan_of(books, {"p0": "n", "p1": "n", "p2": "m"}, devices=[1, 1, 1]))
+    assert sums(books) == []
+    assert np.array_equal(books.cluster.ledger.used[[0, 1], 0], [3000, 3000])
