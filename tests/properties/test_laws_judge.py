@@ -1,0 +1,128 @@
+"""Random plans: the quick way grants what the careful way grants, and no node gets too much."""
+
+from typing import Any, NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.control.binder.conflicts import Judge, Judgement
+from stretto.state.claims import CommitMode, ConflictMode, Plan
+from stretto.state.invariants import (
+    devices_equal_rows,
+    ledger_equals_rows,
+    overcommitted,
+    ports_equal_rows,
+)
+from stretto.testing import make_node, make_pod
+from tests.books import MODIFIED, Books
+from tests.pleas import plan_of, wait_for
+
+FORMS: list[dict[str, Any]] = [
+    {"cpu": "500m"},
+    {"cpu": "2"},
+    {"cpu": "100m", "ports": [80]},
+    {"cpu": "100m", "gpus": 1},
+    {"cpu": "100m", "gpus": 1, "gpu_milli": 400},
+]
+NODES = ["n0", "n1", "n2"]
+
+
+class Case(NamedTuple):
+    """One plan, what happened since, and the modes."""
+
+    pods: list[int]
+    places: list[int]
+    devices: list[int]
+    sizes: list[int]
+    least: int
+    since: list[tuple[str, int]]
+    conflicts: ConflictMode
+    commit: CommitMode
+
+
+cases = st.builds(
+    Case,
+    pods=st.lists(st.integers(0, len(FORMS) - 1), min_size=1, max_size=8),
+    places=st.lists(st.integers(0, 2), min_size=8, max_size=8),
+    devices=st.lists(st.sampled_from([1, 2, 3]), min_size=8, max_size=8),
+    sizes=st.lists(st.integers(1, 4), min_size=8, max_size=8),
+    least=st.integers(0, 4),
+    since=st.lists(
+        st.tuples(st.sampled_from(["touch", "lose", "shrink", "end", "new"]), st.integers(0, 7)),
+        max_size=3,
+    ),
+    conflicts=st.sampled_from(ConflictMode),
+    commit=st.sampled_from(CommitMode),
+)
+
+
+def prepare(case: Case) -> tuple[Books, Plan]:
+    books = Books(*[make_node(name, cpu="3", gpus=2) for name in NODES])
+    claims = {}
+    for number, form in enumerate(case.pods):
+        books.pod(make_pod(f"p{number}", **FORMS[form]))
+        wait_for(books, f"p{number}")
+        claims[f"p{number}"] = NODES[case.places[number]]
+    sizes, left = [], len(claims)
+    while left > 0:
+        sizes.append(min(left, case.sizes[len(sizes)]))
+        left -= sizes[-1]
+    least = min(case.least, *sizes)
+    masks = [case.devices[i] if "gpus" in FORMS[form] else 0 for i, form in enumerate(case.pods)]
+    plan = plan_of(books, claims, sizes, least, masks)
+    for what, which in case.since:
+        happen(books, what, which)
+    return books, plan
+
+
+def happen(books: Books, what: str, which: int) -> None:
+    node, row = NODES[which % 3], books.cluster.pods.row(f"p{which}")
+    if what == "touch" and node in books.cluster.nodes.by_name:
+        books.cluster.ledger.touch([books.slot(node)])
+    elif what == "lose":
+        books.lose(node)
+    elif what == "shrink":
+        books.node(make_node(node, cpu="1", gpus=2), MODIFIED)
+    elif what == "new":
+        books.node(make_node(node, cpu="3", gpus=2), uid=f"again{which}")
+    elif what == "end" and row is not None:
+        books.ingest.end(row)
+
+
+def judged(case: Case, quick: bool) -> tuple[Books, Plan, Judgement]:
+    books, plan = prepare(case)
+    judge = Judge(books.cluster, lambda _class, _slot: True, case.conflicts, case.commit)
+    if not quick:
+        judge._grant_all = lambda _plan: False  # type: ignore[method-assign]
+    return books, plan, judge.judge(plan)
+
+
+@given(cases)
+def test_the_quick_way_grants_what_the_careful_way_grants(case: Case) -> None:
+    books, _, quick = judged(case, quick=True)
+    others, _, careful = judged(case, quick=False)
+    assert quick.granted.tolist() == careful.granted.tolist()
+    assert [each[1:] for each in quick.refused] == [each[1:] for each in careful.refused]
+    assert (books.cluster.ledger.used == others.cluster.ledger.used).all()
+    assert (books.cluster.ledger.devices.free == others.cluster.ledger.devices.free).all()
+
+
+@given(cases)
+def test_what_is_granted_fits_and_is_booked(case: Case) -> None:
+    books, _, _ = judged(case, quick=True)
+    cluster = books.cluster
+    assert overcommitted(cluster) == []
+    assert ledger_equals_rows(cluster) + devices_equal_rows(cluster) == []
+    assert ports_equal_rows(cluster) == []
+
+
+@given(cases)
+def test_every_claim_is_granted_or_refused_and_units_stand_or_fall(case: Case) -> None:
+    _, plan, told = judged(case, quick=True)
+    granted = set(told.granted.tolist())
+    refused = [row for _, rows, _ in told.refused for row in rows]
+    assert sorted([*plan.rows[sorted(granted)].tolist(), *refused]) == sorted(plan.rows.tolist())
+    for unit in plan.units:
+        count = len(granted & set(range(unit.start, unit.stop)))
+        least = unit.stop - unit.start if case.commit is CommitMode.ALL_OR_NOTHING else 1
+        assert count == 0 or count >= max(unit.at_least, least)

@@ -1,0 +1,218 @@
+"""The pump over a scripted store: what comes twice, late, mixed up or not at all."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
+from stretto.base.clock import ManualClock
+from stretto.base.errors import TooOldError
+from stretto.base.rng import Rng
+from stretto.control.pump import RETRY_LIST_AFTER, Pump
+from stretto.state.cluster import Cluster
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Deletion, Event, Listing, Watch
+from stretto.testing import make_group, make_node, make_pod
+from tests.books import portrait
+
+
+class Wire:
+    """A watch whose events the test may bend before they come."""
+
+    def __init__(self, inner: Watch, owner: "Line") -> None:
+        self.inner, self.owner, self.closed = inner, owner, False
+
+    def poll(self, limit: int = 4096) -> list[Event]:
+        if self.owner.cut:
+            raise TooOldError("1", "2")
+        return self.owner.bend(self.inner.poll(limit))
+
+    def close(self) -> None:
+        self.closed = True
+        self.inner.close()
+
+
+class Line(MemoryStore):
+    """A memory store behind a wire."""
+
+    def __init__(self) -> None:
+        super().__init__(ManualClock(), Rng(0))
+        self.cut = False
+        self.lists = 0
+        self.older: dict[Kind, Listing] = {}
+        self.wires: list[Wire] = []
+        self.bend = list[Event]
+
+    def list(self, kind: Kind, *more: object) -> Listing:  # type: ignore[override]
+        self.lists += 1
+        return self.older.get(kind) or super().list(kind, *more)  # type: ignore[arg-type]
+
+    def watch(self, kind: Kind, since: int) -> Watch:
+        self.wires.append(Wire(super().watch(kind, since), self))
+        return self.wires[-1]
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+def pump_of(line: Line, compare_every: float = float("inf")) -> Pump:
+    pump = Pump(line, Cluster(), compare_every=compare_every)
+    pump.poll(0.0)
+    return pump
+
+
+def names(pump: Pump) -> list[str]:
+    pods = pump._cluster.pods
+    return sorted(pods.name[row] for row in pods.rows())
+
+
+def create(line: Line, *pods: str) -> None:
+    line.create(POD, [make_pod(name) for name in pods])
+
+
+def doubled(events: Sequence[Event]) -> list[Event]:
+    return [event for event in events for _ in range(2)]
+
+
+def test_the_first_poll_lists_and_then_it_is_synced(line: Line) -> None:
+    create(line, "a", "b")
+    pump = Pump(line, Cluster())
+    assert not pump.synced
+    assert (pump.poll(0.0), pump.synced, names(pump)) == (2, True, ["a", "b"])
+
+
+def test_what_comes_after_the_list_comes_by_watch(line: Line) -> None:
+    pump = pump_of(line)
+    create(line, "a")
+    lists = line.lists
+    assert (pump.poll(0.0), line.lists, names(pump)) == (1, lists, ["a"])
+
+
+def test_every_kind_is_fed(line: Line) -> None:
+    pump = pump_of(line)
+    line.create(NODE, [make_node("n")])
+    line.create(POD_GROUP, [make_group("g", 2)])
+    high = msgspec.json.encode({"metadata": {"name": "high"}, "value": 7})
+    line.create(PRIORITY_CLASS, [high])
+    pump.poll(0.0)
+    cluster = pump._cluster
+    assert (len(cluster.nodes), len(cluster.groups), cluster.priorities) == (1, 1, {"high": 7})
+
+
+def test_an_event_that_comes_twice_counts_once(line: Line) -> None:
+    pump = pump_of(line)
+    line.bend = doubled
+    create(line, "a")
+    pump.poll(0.0)
+    assert pump.applied["Pod"] == 1
+
+
+def test_an_event_from_the_past_is_dropped(line: Line) -> None:
+    pump, kept = pump_of(line), list[Event]()
+    line.bend = lambda events: [kept.append(event) or event for event in events]
+    create(line, "a")
+    pump.poll(0.0)
+    line.delete(POD, [Deletion("default", "a")])
+    line.bend = lambda events: [*events, *kept]
+    pump.poll(0.0)
+    assert names(pump) == []
+
+
+def test_a_watch_that_is_too_old_lists_afresh(line: Line) -> None:
+    pump = pump_of(line)
+    create(line, "a")
+    line.cut = True
+    assert pump.poll(0.0) == 1
+    assert (names(pump), pump.relists["Pod"]) == (["a"], 1)
+
+
+def test_a_list_tells_what_has_gone(line: Line) -> None:
+    create(line, "a", "b")
+    line.create(NODE, [make_node("n")])
+    pump = pump_of(line)
+    line.delete(POD, [Deletion("default", "a")])
+    line.delete(NODE, [Deletion("", "n")])
+    line.cut = True
+    pump.poll(0.0)
+    assert (names(pump), len(pump._cluster.nodes)) == (["b"], 0)
+
+
+def test_after_a_list_the_old_watch_is_closed(line: Line) -> None:
+    pump = pump_of(line)
+    before = list(line.wires)
+    line.cut = True
+    pump.poll(0.0)
+    assert all(wire.closed for wire in before)
+
+
+def test_a_list_older_than_what_was_seen_is_not_believed(line: Line) -> None:
+    pump = pump_of(line)
+    stale = MemoryStore.list(line, POD)
+    create(line, "a")
+    pump.poll(0.0)
+    line.older[POD], line.cut = stale, True
+    pump.poll(5.0)
+    assert (names(pump), pump.next_due()) == (["a"], 5.0 + RETRY_LIST_AFTER)
+
+
+def test_a_lost_event_heals_at_the_next_comparison(line: Line) -> None:
+    pump = pump_of(line, compare_every=60.0)
+    line.bend = lambda _events: []
+    create(line, "a")
+    pump.poll(59.0)
+    assert names(pump) == []
+    pump.poll(60.0)
+    assert names(pump) == ["a"]
+
+
+def test_a_lost_deletion_heals_at_the_next_comparison(line: Line) -> None:
+    create(line, "a")
+    pump = pump_of(line, compare_every=60.0)
+    line.bend = lambda _events: []
+    line.delete(POD, [Deletion("default", "a")])
+    pump.poll(30.0)
+    pump.poll(61.0)
+    assert names(pump) == []
+
+
+def test_a_comparison_that_finds_nothing_applies_nothing(line: Line) -> None:
+    create(line, "a")
+    line.create(NODE, [make_node("n")])
+    pump = pump_of(line, compare_every=60.0)
+    before = portrait(pump._cluster)
+    assert (pump.poll(60.0), portrait(pump._cluster) == before) == (0, True)
+
+
+def test_the_next_comparison_is_announced(line: Line) -> None:
+    assert pump_of(line, compare_every=60.0).next_due() == 60.0
+    assert pump_of(Line()).next_due() == float("inf")
+
+
+def test_a_long_list_is_applied_in_pieces(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.control.pump.LIST_BATCH", 2)
+    create(line, *"abcde")
+    pump = Pump(line, Cluster())
+    sizes = list[int]()
+    feed = pump._feeds[-1]
+    feed.apply = lambda events, _now: sizes.append(len(events))
+    pump.poll(0.0)
+    assert sizes == [2, 2, 1]
+
+
+def test_a_closed_pump_is_not_synced(line: Line) -> None:
+    pump = pump_of(line)
+    pump.close()
+    assert not pump.synced
+    assert all(wire.closed for wire in line.wires)
+
+
+def test_a_namesake_in_the_same_batch_as_its_forerunners_end_is_kept(line: Line) -> None:
+    create(line, "a")
+    pump = pump_of(line)
+    line.delete(POD, [Deletion("default", "a")])
+    create(line, "a")
+    pump.poll(0.0)
+    assert names(pump) == ["a"]
