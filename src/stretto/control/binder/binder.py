@@ -112,8 +112,15 @@ class Binder:
                 refused.extend(self._release(row, ConflictCause.NODE_GONE))
             elif not record.node:
                 again[row] = min(doubt.until, now + FLIGHT)
+        gangs = self._gangs_among(again)
+        lost = {row for _, rows, _ in refused for row in rows}
+        for gang in [gang for gang in gangs if lost and self._is_short(gang, lost)]:
+            gangs.remove(gang)
+            for row in gang:
+                del again[row]
+                refused.extend(self._release(row, ConflictCause.GANG_SHORT))
         if again:
-            refused.extend(self._bind(list(again), now, self._gangs_among(again), again))
+            refused.extend(self._bind(list(again), now, gangs, again))
         return refused
 
     def next_due(self) -> float:
@@ -179,6 +186,13 @@ class Binder:
 
     def _doubt(self, row: int, look_at: float, until: float) -> None:
         self.in_doubt[row] = InDoubt(int(self._cluster.pods.serial[row]), look_at, until)
+
+    def _is_short(self, gang: list[int], lost: set[int]) -> bool:
+        """Whether too few of a gang would be left to bind the rest of it."""
+        unit = self._units.of_row(gang[0])
+        if unit is None or unit.scheduled:
+            return False
+        return len(set(unit.bound) - lost) < unit.min_member
 
     def _gangs_among(self, rows: Iterable[int]) -> list[list[int]]:
         """Rows of gangs, gang by gang."""
