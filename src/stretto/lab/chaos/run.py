@@ -121,7 +121,7 @@ class Run:
         self._clock.advance(seconds)
         if fate.fires("clock_jump"):
             self._clock.jump_wall(fate.rng.choice((-10_800.0, -1.0, 3600.0, 86_400.0)))
-        found = self._kill()
+        found = self._kill(step)
         return found + self._pass(step)
 
     def _pass(self, step: int) -> list[Breach]:
@@ -152,11 +152,11 @@ class Run:
 
     # ------------------------------------------------------------ deaths
 
-    def _kill(self) -> list[Breach]:
+    def _kill(self, step: int) -> list[Breach]:
         """What dies between two steps."""
         fate, plane, now = self._fate, self._plane, self._clock.monotonic()
         if self._setup.durable and fate.fires("store_crash"):
-            return self._crash_store()
+            return self._crash_store(step)
         if fate.fires("kill_plane"):
             self._replace_plane()
         elif fate.fires("kill_shard"):
@@ -189,12 +189,13 @@ class Run:
         self._clock.advance(LONGEST_FLIGHT + 0.1 if late else 0.5)
         self._plane = self._new_plane()
 
-    def _crash_store(self) -> list[Breach]:
+    def _crash_store(self, step: int) -> list[Breach]:
         """The store's process dies, and with it the plane that lives in it."""
+        found = self._laws.after_step(self._plane, step, whole=False)
         self._plane.close()
         self._store.close()
         self._inner = self._world.store = self._open()
-        found = self._truth.reopen(self._inner, self._inner.version)
+        found += self._truth.reopen(self._inner, self._inner.version)
         self._store = self._face()
         self._plane = self._new_plane()
         return found
