@@ -1,0 +1,162 @@
+"""However events come (doubled, stale, in lists), the cluster ends as the last list says."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.api.kinds import NODE, POD, Kind
+from stretto.base.clock import ManualClock
+from stretto.base.errors import TooOldError
+from stretto.base.rng import Rng
+from stretto.control.pump import Pump
+from stretto.state import classes as classes_module
+from stretto.state.cluster import Cluster
+from stretto.state.invariants import check_all
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Bind, Deletion, Event, Patch, Update, Watch
+from stretto.testing import make_node, make_pod
+from tests.books import portrait
+
+FORMS = [
+    {"cpu": "1"},
+    {"cpu": "2", "ports": [80]},
+    {"gpus": 1, "gpu_milli": 500},
+    {"gpus": 2, "priority": 7},
+    {"cpu": "not a number"},
+    {"scheduler": "other"},
+    {"resources": {"x.io/a": "3"}},
+]
+NODES = [
+    {"cpu": "4", "gpus": 2, "model": "A"},
+    {"cpu": "8", "gpus": 4, "model": "B", "zone": "z"},
+    {"cpu": "1", "labels": {"a": "b"}, "unschedulable": True},
+    {"cpu": "-3"},
+]
+
+moves = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["pod", "drop", "bind", "finish", "resize", "node", "lose", "change", "poll", "cut"]
+        ),
+        st.integers(0, 5),
+        st.integers(0, 6),
+    ),
+    max_size=50,
+)
+bends = st.lists(st.sampled_from(["as it is", "double", "stale", "late"]), max_size=20)
+
+
+class BentWatch:
+    """A watch whose batches are bent in turn: nothing is lost, much comes more than once."""
+
+    def __init__(self, inner: Watch, next_bend: Callable[[], str]) -> None:
+        self.inner, self.next_bend, self.cut = inner, next_bend, False
+        self.past: list[Event] = []
+        self.late: list[Event] = []
+
+    def poll(self, limit: int = 4096) -> list[Event]:
+        if self.cut:
+            raise TooOldError("1", "2")
+        events, self.late = [*self.late, *self.inner.poll(limit)], []
+        bend = self.next_bend()
+        if bend == "double":
+            events = [event for event in events for _ in range(2)]
+        elif bend == "stale":
+            events = [*self.past, *events]
+        elif bend == "late":
+            half = len(events) // 2
+            events, self.late = events[:half], events[half:]
+        self.past += events
+        return events
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class BentStore(MemoryStore):
+    """A memory store whose watches are bent."""
+
+    def __init__(self, script: Sequence[str]) -> None:
+        super().__init__(ManualClock(), Rng(0))
+        self.script, self.bent = list(script), list[BentWatch]()
+
+    def watch(self, kind: Kind, since: int) -> Watch:
+        bend = lambda: self.script.pop() if self.script else "as it is"
+        self.bent.append(BentWatch(super().watch(kind, since), bend))
+        return self.bent[-1]
+
+    def play(self, move: str, name: int, form: int) -> None:
+        pod, node = f"p{name}", f"n{name % 3}"
+        if move == "pod":
+            self.create(POD, [make_pod(pod, **FORMS[form])])
+        elif move == "drop":
+            self.delete(POD, [Deletion("default", pod)])
+        elif move == "bind" and (record := self.get(POD, "default", pod)):
+            self.bind([Bind("default", pod, record.uid, f"n{form % 3}")])
+        elif move == "finish":
+            self.patch_status(POD, [Patch("default", pod, {"status": {"phase": "Succeeded"}})])
+        elif move == "resize":
+            self.patch(POD, [Patch("default", pod, {"spec": {"overhead": {"cpu": f"{form}"}}})])
+        elif move == "node":
+            self.create(NODE, [make_node(node, **NODES[form % 4])])
+        elif move == "lose":
+            self.delete(NODE, [Deletion("", node)])
+        elif move == "change":
+            self.update(NODE, [Update("", node, make_node(node, **NODES[form % 4]))])
+        elif move == "cut":
+            for watch in self.bent:
+                watch.cut = True
+
+
+def followed(store: BentStore, script: Sequence[tuple[str, int, int]]) -> Cluster:
+    """A cluster that saw everything as it came."""
+    cluster = Cluster()
+    pump = Pump(store, cluster)
+    for move, name, form in script:
+        store.play(move, name, form)
+        if move == "poll":
+            pump.poll(0.0)
+    for _ in range(8):
+        pump.poll(0.0)
+    return cluster
+
+
+def listed(store: BentStore) -> Cluster:
+    """A cluster that saw the last list alone."""
+    cluster = Cluster()
+    Pump(store, cluster).poll(0.0)
+    return cluster
+
+
+@given(moves, bends)
+def test_any_way_of_hearing_ends_where_the_list_does(
+    script: list[tuple[str, int, int]], bent: list[str]
+) -> None:
+    store = BentStore(bent)
+    assert portrait(followed(store, script)) == portrait(listed(store))
+
+
+@given(moves, bends)
+def test_the_books_are_straight_whatever_was_heard(
+    script: list[tuple[str, int, int]], bent: list[str]
+) -> None:
+    cluster = followed(BentStore(bent), script)
+    assert check_all(cluster) == []
+    users = [0] * len(cluster.classes)
+    for row in cluster.pods.rows():
+        users[cluster.pods.class_id[row]] += 1
+    assert cluster.classes.users == users
+
+
+@given(moves, bends)
+def test_few_kept_classes_make_no_difference(
+    script: list[tuple[str, int, int]], bent: list[str]
+) -> None:
+    store = BentStore(bent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classes_module, "CLASS_LIMIT", 1)
+        patch.setattr(classes_module, "BYTES_LIMIT", 2)
+        cluster = followed(store, script)
+    assert portrait(cluster) == portrait(listed(store))
