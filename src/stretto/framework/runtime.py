@@ -91,6 +91,7 @@ class Engine:
         self.typical: TypicalPods = given if given is not None else no_typical_pods()
         #: Rises when the typical pods were learnt anew: scores kept from before are void.
         self.workload_version = 0
+        self._cures: dict[int, tuple[int, Cure]] = {}
         self._learnt_from = 0
         #: Rules that have no compiled form.
         self.asked = AskedRules(profile, cluster)
@@ -106,11 +107,16 @@ class Engine:
 
     def cures_of(self, class_id: int) -> Cure:
         """Events that may turn a "no" to this class into a "yes": those of the rules that ask."""
+        serial = self.cluster.classes.serial(class_id)
+        kept = self._cures.get(class_id)
+        if kept is not None and kept[0] == serial:
+            return kept[1]
         pod = self.cluster.classes[class_id]
         cures = Cure.NONE
         for rule in self.profile.filters:
             if rule.signature(pod) is not None:
                 cures |= rule.CURES
+        self._cures[class_id] = serial, cures
         return cures
 
     def is_eligible(self, class_id: int, slot: int) -> bool:

@@ -35,7 +35,7 @@ _GROUP_MARK: Final = b"godel.bytedance.com/pod-group-name"
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
-_ASSUMED: Final = PodState.ASSUMED
+_ASSUMED: Final = int(PodState.ASSUMED)  # NumPy asks an enum's class three times a comparison
 _BOUND: Final = PodState.BOUND
 _GATED: Final = PodState.GATED
 _PENDING: Final = PodState.PENDING
@@ -143,7 +143,7 @@ class Ingest:
                 and slots[row] != NO_SLOT
                 and names[slots[row]] == record.node
                 and not record.deleting
-                and not _may_be_finished(record)
+                and (event.bind or not _may_be_finished(record))
             ):
                 echoes[row] = None
                 cluster.pods.version[row] = record.version

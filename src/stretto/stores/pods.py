@@ -60,7 +60,7 @@ def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]
             old.created,
         )
         drafted[name] = new
-        events.append(Event(modified, new))
+        events.append(Event(modified, new, None, True))
         olds.append(old)
         answer(Reply(ok, none, "", new))
     draft.version = version

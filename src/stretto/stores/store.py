@@ -98,6 +98,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     record: Record
     #: The pod's head where the store has decoded it anyway; ``None`` means decode when needed.
     head: PodHead | None = None
+    #: Nothing changed but what a bind writes: the node and its annotations.
+    bind: bool = False
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):

@@ -6,7 +6,7 @@ nothing is wrong; the careful way goes claim by claim, unit by unit, and undoes 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from stretto.state.lifecycle import PodState
 
 Eligible = Callable[[int, int], bool]
 """(class id, slot) to whether the static filters still let the class onto the slot."""
+
+
+_DISPATCHED: Final = int(PodState.DISPATCHED)  # NumPy asks an enum's class at each comparison
 
 
 class Judgement(NamedTuple):
@@ -56,7 +59,7 @@ class Judge:
         slots = plan.slots
         sound = (
             (pods.serial[plan.rows] == plan.serials).all()
-            and (pods.state[plan.rows] == PodState.DISPATCHED).all()
+            and (pods.state[plan.rows] == _DISPATCHED).all()
             and (ledger.slots.generation[slots] == plan.generations).all()
             and ledger.slots.live[slots].all()
             and not (self._by_version and (ledger.version[slots] != plan.versions).any())
@@ -120,7 +123,7 @@ class Judge:
         cluster = self._cluster
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, ledger = cluster.pods, cluster.ledger
-        if pods.serial[row] != plan.serials[i] or pods.state[row] != PodState.DISPATCHED:
+        if pods.serial[row] != plan.serials[i] or pods.state[row] != _DISPATCHED:
             return ConflictCause.POD_GONE
         if not ledger.slots.live[slot] or ledger.slots.generation[slot] != plan.generations[i]:
             return ConflictCause.NODE_GONE
