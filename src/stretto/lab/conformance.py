@@ -139,7 +139,7 @@ def step(scheduler: ExactScheduler, pod: Pod) -> Fields:
     """Decide one pod of a sequence and assume it on the best node, the first by name."""
     decision = scheduler.decide(pod, may_preempt=False)
     told: Fields = {"pod": pod.metadata.name, "feasible": decision.feasible_names}
-    if decision.filtered is not None:
+    if decision.filtered is not None and decision.filtered.ended_by:
         told["prefilter"] = _prefilter(decision.filtered)
     if decision.message:
         return _present(told | {"message": decision.message})

@@ -142,3 +142,9 @@ def test_the_score_is_skipped_when_no_term_touches_a_labelled_node() -> None:
 def test_terms_that_cancel_out_are_not_skipped() -> None:
     asked = pod(affinity={**wish(7, term(DB)), **wish(7, term(DB), "podAntiAffinity")})
     assert scores(NAME, asked, *NODES, pod("e", "a", labels=DB)) == {"a": 0, "b": 0, "c": 0}
+
+
+def test_pods_that_are_being_deleted_are_still_neighbours() -> None:
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    there = pod("e", "a", labels=DB, meta=going)
+    assert refused(NAME, pod(affinity=near(term(DB))), *NODES, there) == ["c"]

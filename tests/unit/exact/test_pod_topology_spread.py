@@ -163,3 +163,10 @@ def test_a_rehearsal_lowers_the_count_even_for_pods_that_did_not_count() -> None
     assert trial.status() == spread.UNEVEN
     trial.remove(next(p for p in scheduler.snapshot.pods_on[0] if p.key[1] == "e"))
     assert trial.status().reasons == ()
+
+
+def test_an_empty_zone_and_no_zone_are_one_value_to_the_defaults() -> None:
+    nodes = [node("a", labels={ZONE: ""}), node("c")]
+    # a: round(2 + ln 3 + 4) = 7, c: round(ln 4 + 2) = 3; 100 x (7 + 3 - s) / 7.
+    found = scores(NAME, pod(labels=WEB), *nodes, service(app="web"), web("e", "c"))
+    assert found == {"a": 42, "c": 100}

@@ -97,6 +97,15 @@ def refuse_nodes(size: int, statuses: Iterable[tuple[int, Status]]) -> Verdict |
     return Verdict(refused, which, told.__getitem__, any(s.code is Code.ERROR for s in told))
 
 
+def refuse_groups(statuses: Sequence[Status], numbers: npt.NDArray[np.intp]) -> Verdict | None:
+    """A status for each group of nodes; ``numbers`` says which group each node is in."""
+    refused = np.array([each.code is not Code.SUCCESS for each in statuses])
+    if not refused.any():
+        return None
+    broken = any(each.code is Code.ERROR for each in statuses)
+    return Verdict(refused[numbers], numbers.astype(np.int64), statuses.__getitem__, broken)
+
+
 def refuse_each(size: int, statuses: Sequence[tuple[BoolArray, Status]]) -> Verdict | None:
     """Several statuses, the first whose mask holds; None where all are empty."""
     refused = np.zeros(size, np.bool_)

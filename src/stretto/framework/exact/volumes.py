@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stretto.api import quantity, selectors
 from stretto.api.storage import (
@@ -141,18 +142,23 @@ class Binder:
         free = [c for c in claims.waiting if SELECTED_NODE not in c.metadata.annotations]
         self._matches = [self._match(each) for each in sorted(free, key=size_of)]
         self._making = [self._make(each) for each in claims.waiting]
-        self._answers: dict[bytes, Found] = {}
-        self._signature = self._signatures()
+
+    def answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
+        """The different answers; and intp[n]: the number of each node's."""
+        count = self._nodes.count
+        masks = self._masks()
+        if not masks:
+            return [self.find(0)], np.zeros(count, np.intp)
+        bits = np.packbits(np.stack(masks), axis=0)
+        words = -(-len(bits) // 8)
+        rows = np.zeros((count, words * 8), np.uint8)
+        rows[:, : len(bits)] = bits.T
+        whole = rows.view(np.uint64 if words == 1 else np.dtype((np.void, words * 8))).ravel()
+        _, first, numbers = np.unique(whole, return_index=True, return_inverse=True)
+        return [self.find(node) for node in first.tolist()], numbers
 
     def find(self, node: int) -> Found:
         """What would be done on one node."""
-        signature = self._signature[node].tobytes()
-        found = self._answers.get(signature)
-        if found is None:
-            found = self._answers[signature] = self._judge(node)
-        return found
-
-    def _judge(self, node: int) -> Found:
         conflict, lost = self._check_bound(node)
         name = self._nodes.names[node]
         for claim in self._selected:
@@ -272,9 +278,8 @@ class Binder:
                     mask |= self._nodes.holds(selector.rules)
         return mask
 
-    def _signatures(self) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-        """uint8[n, m]: all that the answer for a node depends on, as bits."""
-        count = self._nodes.count
+    def _masks(self) -> list[BoolArray]:
+        """All that the answer for a node depends on."""
         masks = [each for each in self._reach if each is not None]
         for match in self._matches:
             options = match.others if match.kept is None else (match.kept,)
@@ -282,14 +287,12 @@ class Binder:
         for making in self._making:
             masks += [making.allowed, making.room]
         for claim in self._selected:
-            chosen = np.zeros(count, np.bool_)
+            chosen = np.zeros(self._nodes.count, np.bool_)
             at = self._nodes.index.get(claim.metadata.annotations[SELECTED_NODE])
             if at is not None:
                 chosen[at] = True
             masks.append(chosen)
-        if not masks:
-            return np.zeros((count, 0), np.uint8)
-        return np.ascontiguousarray(np.packbits(np.stack(masks), axis=0).T)
+        return masks
 
 
 def _waits(found: StorageClass | None) -> bool:

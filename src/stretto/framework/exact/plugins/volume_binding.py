@@ -17,7 +17,7 @@ from stretto.framework.exact.status import (
     Code,
     IntArray,
     Status,
-    refuse_nodes,
+    refuse_groups,
     unresolvable,
 )
 
@@ -41,9 +41,8 @@ class VolumeBinding(FilterPlugin, ScorePlugin):
         claims = volumes.claims_of(pod, snapshot.objects)
         if claims.immediate:
             return UNBOUND
-        binder, count = volumes.Binder(claims, snapshot), snapshot.nodes.count
-        answers = ((node, _status(binder.find(node))) for node in range(count))
-        return Given(refuse_nodes(count, answers))
+        found, numbers = volumes.Binder(claims, snapshot).answers()
+        return Given(refuse_groups(list(map(_status, found)), numbers))
 
     def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
         """Skipped: storage capacity scoring is off."""
