@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from stretto.framework.exact.plugins import pod_topology_spread as spread
-from stretto.framework.exact.status import SKIP
+from stretto.framework.exact.scheduler import ExactScheduler
+from stretto.framework.exact.status import SKIP, SUCCESS, Status
 from tests.exact_sketch import HOST, ZONE, before, cluster, node, pod, refused, said, scores, thing
 
 NAME = spread.NAME
@@ -154,15 +155,31 @@ def test_a_controller_selects_too(kind: str) -> None:
     assert scores(NAME, asked, *NODES, controller, web("e", "a")) == {"a": 66, "b": 100}
 
 
+def rehearse(scheduler: ExactScheduler, asked: Any, at: int, leaving: str) -> tuple[Status, Status]:
+    decision = scheduler.decide(asked)
+    assert decision.filtered is not None
+    trial = decision.filtered.checks[NAME].trial(at)
+    before = trial.status()
+    trial.remove(next(p for p in scheduler.snapshot.pods_on[at] if p.key[1] == leaving))
+    return before, trial.status()
+
+
 def test_a_rehearsal_lowers_the_count_even_for_pods_that_did_not_count() -> None:
     gone = web("e", "a", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     scheduler = cluster(*NODES, gone, web("f", "a"))
-    decision = scheduler.decide(asking(rule()))
-    assert decision.filtered is not None
-    trial = decision.filtered.checks[NAME].trial(0)
-    assert trial.status() == spread.UNEVEN
-    trial.remove(next(p for p in scheduler.snapshot.pods_on[0] if p.key[1] == "e"))
-    assert trial.status().reasons == ()
+    assert rehearse(scheduler, asking(rule()), 0, "e") == (spread.UNEVEN, SUCCESS)
+
+
+def test_a_rehearsal_leaves_out_pods_of_other_namespaces() -> None:
+    scheduler = cluster(*NODES, web("e", "a", namespace="elsewhere"), web("f", "a"))
+    assert rehearse(scheduler, asking(rule()), 0, "e") == (spread.UNEVEN, spread.UNEVEN)
+
+
+def test_a_rehearsal_leaves_out_nodes_that_do_not_count() -> None:
+    tainted = node("d", "z1", taints=[{"key": "k", "effect": "NoSchedule"}])
+    scheduler = cluster(*NODES, tainted, web("e", "d"), web("f", "a"))
+    asked = asking(rule(nodeTaintsPolicy="Honor"))
+    assert rehearse(scheduler, asked, 2, "e") == (spread.UNEVEN, spread.UNEVEN)
 
 
 def test_an_empty_zone_and_no_zone_are_one_value_to_the_defaults() -> None:
