@@ -11,7 +11,7 @@ from stretto.framework.exact.plugins import (
     volume_restrictions,
     volume_zone,
 )
-from stretto.framework.exact.status import SKIP, Code
+from stretto.framework.exact.status import SKIP, SUCCESS, Code
 from tests.exact_sketch import HOST, ZONE, before, cluster, node, pod, refused, said, thing
 
 RESTRICTIONS, LIMITS = volume_restrictions.NAME, node_volume_limits.NAME
@@ -99,6 +99,17 @@ def test_a_missing_claim_ends_the_cycle() -> None:
     assert found == (Code.UNRESOLVABLE, ('persistentvolumeclaim "c" not found',))
 
 
+def test_a_rehearsal_counts_leaving_claims_by_name_alone() -> None:
+    alone = claim("c", "v", modes=["ReadWriteOncePod"])
+    there = [using("c", name="e", on="a"), using("c", name="f", on="b", namespace="elsewhere")]
+    scheduler = cluster(*NODES, alone, *there)
+    filtered = scheduler.decide(using("c"), thorough=True).filtered
+    assert filtered is not None
+    trial = filtered.checks[RESTRICTIONS].trial(1)
+    trial.remove(scheduler.snapshot.pods_on[1][0])
+    assert trial.status() == SUCCESS
+
+
 # ---------------------------------------------------------------- limits
 
 
@@ -153,6 +164,19 @@ def test_limits_look_at_disks_of_the_two_clouds_and_skip_other_inline_volumes() 
     gce = {"name": "v", "gcePersistentDisk": {"pdName": "d"}}
     assert before(LIMITS, pod(volumes=[gce]), *NODES) is None
     assert before(LIMITS, pod(volumes=[{"name": "v", "emptyDir": {}}]), *NODES) == SKIP
+
+
+@pytest.mark.parametrize(
+    ("disk", "driver"),
+    [
+        ({"gcePersistentDisk": {"pdName": "d"}}, "pd.csi.storage.gke.io"),
+        ({"awsElasticBlockStore": {"volumeID": "d"}}, "ebs.csi.aws.com"),
+    ],
+)
+def test_disks_of_the_two_clouds_count_as_their_drivers(disk: dict[str, Any], driver: str) -> None:
+    told = {"name": driver, "nodeID": "a", "allocatable": {"count": 0}}
+    limit = thing("CSINode", "a", spec={"drivers": [told]})
+    assert refused(LIMITS, pod(volumes=[{"name": "v", **disk}]), *NODES, limit) == ["a"]
 
 
 # ---------------------------------------------------------------- zones
