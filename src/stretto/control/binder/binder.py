@@ -24,7 +24,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.devices import mask_to_text
 from stretto.state.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT
-from stretto.state.units import Unit, Units
+from stretto.state.units import Cure, Unit, Units
 from stretto.stores.store import Bind, Code, Outcome, Replies, Reply, Store, UnitReplies
 
 READ_BACK_AFTER: Final = 1.0
@@ -85,6 +85,8 @@ class Binder:
         refused: Refusals = [(u.unit, bad, cause) for u, bad, cause in judgement.refused]
         for _, bad, cause in refused:
             self.counts[cause.value] += len(bad)
+        if refused:  # units behind them were told "no" by a snapshot that showed them placed
+            self._cluster.changes.cures |= Cure.POD_LEFT
         if len(rows):
             step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
             self.counts["granted"] += len(rows)
