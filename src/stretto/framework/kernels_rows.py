@@ -176,11 +176,7 @@ def _put(row, peak, s, value):
     if value > peak[b]:
         peak[b] = value
     elif old == peak[b]:
-        low = b * BLOCK
-        top = np.int16(0)
-        for t in range(BLOCK):
-            top = max(top, row[low + t])
-        peak[b] = top
+        peak[b] = _block_top(row, b)
 
 
 @njit(**_FLAGS)
@@ -207,24 +203,63 @@ def _replay_plain(row, peak, entries, eligible, score, amounts, asked, ports, de
     a, b = pair.first, pair.second
     w0, w1 = pair.first_weight, pair.second_weight
     least, most, balanced = pair.least, pair.most, pair.balanced
+    j1, j2 = min(1, n - 1), min(2, n - 1)
+    f0, f1, f2 = free[column[0]], free[column[j1]], free[column[j2]]
+    a0, a1, a2 = amount[0], amount[j1], amount[j2]
+    g0, g1, p0, p1 = free[a], free[b], percent[a], percent[b]
+    devices_asked = wanted[0] + wanted[4] > 0
+    values = np.empty(entries.shape[0], np.int16)
     for e in range(entries.shape[0]):
-        if _named_again(entries, e):
-            continue
-        s = entries[e]
-        passes = eligible[s] != 0
-        for i in range(n):
-            passes = passes and free[column[i], s] >= amount[i]
+        s = np.uint64(entries[e])
+        passes = (eligible[s] != 0) & (f0[s] >= a0) & (f1[s] >= a1) & (f2[s] >= a2)
+        for i in range(3, n):
+            passes &= free[column[i], s] >= amount[i]
         for w in range(mask.shape[0]):
-            passes = passes and used[s, w] & mask[w] == 0
-        if passes and wanted[0] + wanted[4] > 0:
+            passes &= used[s, w] & mask[w] == 0
+        if passes and devices_asked:
             passes = has_devices(device_free, device_kind, device_model, s, wanted, models)
-        if not passes:
-            _put(row, peak, s, np.int16(0))
-            continue
-        t0 = np.float32(free[a, s] - q0) * percent[a, s]
-        t1 = np.float32(free[b, s] - q1) * percent[b, s]
+        t0 = np.float32(g0[s] - q0) * p0[s]
+        t1 = np.float32(g1[s] - q1) * p1[s]
         total = np.int32(score[s]) + pair_score(t0, t1, w0, w1, least, most, balanced)
-        _put(row, peak, s, np.int16(np.int32(1) + max(total, np.int32(0))))
+        values[e] = np.int16(np.int32(passes) * (np.int32(1) + max(total, np.int32(0))))
+    _put_all(row, peak, entries, values)
+
+
+@njit(**_FLAGS)
+def _put_all(row, peak, entries, values):
+    """Set many slots of a row; a block whose maximum went down is looked through once, at the end.
+
+    Values are computed before any is written, so that their loads do not wait for one another.
+    """
+    fallen = np.zeros(peak.shape[0], np.uint8)
+    any_fallen = False
+    for e in range(entries.shape[0]):
+        s, value = entries[e], values[e]
+        old = row[s]
+        if value == old:
+            continue
+        row[s] = value
+        b = s // BLOCK
+        if value > peak[b]:
+            peak[b] = value
+        elif old == peak[b]:
+            fallen[b] = 1
+            any_fallen = True
+    if not any_fallen:
+        return
+    for b in range(peak.shape[0]):
+        if fallen[b]:
+            peak[b] = _block_top(row, b)
+
+
+@njit(**_FLAGS)
+def _block_top(row, b):
+    """The maximum of one block."""
+    low = b * BLOCK
+    top = np.int16(0)
+    for t in range(BLOCK):
+        top = max(top, row[low + t])
+    return top
 
 
 @njit(**_FLAGS)
