@@ -103,3 +103,10 @@ def test_decisions_do_not_depend_on_the_hash_seed(repo_root: Path) -> None:
 def test_long_voyages_break_no_law(script: list[Move]) -> None:
     voyage = sailed(script, Voyage(odds=LOSSES))
     assert voyage.broken + voyage.left_behind() == []
+
+
+@few
+@given(scripts)
+def test_a_gang_is_bound_as_a_whole_or_not_at_all(script: list[Move]) -> None:
+    nobody_leaves = [move for move in script if move[0] not in ("drop", "finish")]
+    assert sailed(nobody_leaves, Voyage(odds=LOSSES)).part_gangs() == []
