@@ -36,6 +36,8 @@ from stretto.stores.store import Deletion, Outcome, Record
 
 SUBMIT: Final = 1024
 """Pods created in one call: a client that batches."""
+HISTORY: Final = 8192
+"""Events the store keeps for watches; each keeps a body of 2.8 kB alive."""
 SAMPLE: Final = 64
 """Classes whose rows are compared with the reference."""
 
@@ -129,7 +131,7 @@ class _Bench:
         if self.asked.store.startswith("sqlite:"):
             path = Path(self.asked.store.removeprefix("sqlite:"))
             return SqliteStore(path, self.clock, self.rng.child("store"))
-        return MemoryStore(self.clock, self.rng.child("store"))
+        return MemoryStore(self.clock, self.rng.child("store"), HISTORY)
 
     def _load(self) -> None:
         """Nodes, and running pods as records that share their class's body."""
@@ -182,14 +184,17 @@ class _Bench:
             bound=counts["bound"],
             conflicts=refused / max(1, refused + counts["granted"]),
         )
-        self._clear_away()
+        first = _number(bodies[0])
+        del bodies
+        self._clear_away(range(first, first + self.asked.pods))
         return result
 
-    def _clear_away(self) -> None:
+    def _clear_away(self, numbers: range) -> None:
         """Remove the pods of a pass, so that the next finds the cluster as it was."""
-        found = self.store.list(POD).records
-        gone = [Deletion(r.namespace, r.name) for r in found if r.name.startswith("pod-")]
-        self.store.delete(POD, gone)
+        for start in range(0, len(numbers), SUBMIT):
+            part = numbers[start : start + SUBMIT]
+            self.store.delete(POD, [Deletion("default", f"pod-{i:07d}") for i in part])
+            self.plane.step()
         self.plane.run_until_idle()
 
     def stopwatches(self) -> Stopwatches:
