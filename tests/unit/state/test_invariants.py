@@ -1,0 +1,102 @@
+"""The checks bite: each wrong book is found and named."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from stretto.state.claims import Verdict
+from stretto.state.invariants import check_all, gangs_are_whole, overcommitted
+from stretto.state.lifecycle import PodState
+from stretto.testing import make_node, make_pod
+from tests.books import MODIFIED, Books
+from tests.pleas import plan_of
+
+
+def straight() -> Books:
+    books = Books(make_node("n", cpu="4", gpus=2))
+    books.pod(make_pod("p", node="n", cpu="1", gpus=1, ports=[80]))
+    books.pod(make_pod("w"))
+    return books
+
+
+def test_straight_books_are_good_news() -> None:
+    books = straight()
+    assert check_all(books.cluster) + overcommitted(books.cluster) == []
+
+
+def spoil_amount(books: Books) -> None:
+    books.cluster.ledger.used[0, 0] += 1
+
+
+def spoil_device(books: Books) -> None:
+    books.cluster.ledger.devices.free[0, 1] -= 1
+
+
+def spoil_port(books: Books) -> None:
+    books.cluster.ledger.ports.used[0] = 0
+
+
+def spoil_state(books: Books) -> None:
+    books.cluster.pods.state[books.row("p")] = PodState.PENDING
+
+
+def spoil_generation(books: Books) -> None:
+    books.cluster.ledger.slots.generation[0] += 1
+
+
+def spoil_slot(books: Books) -> None:
+    books.cluster.ledger.slots.live[0] = 0
+
+
+def spoil_uid(books: Books) -> None:
+    books.cluster.pods.uid[books.row("w")] = "p"
+
+
+def lose_stray(books: Books) -> None:
+    books.lose("n")
+    books.cluster._strays.clear()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (spoil_amount, "node n: cpu is booked as 1001, its pods take 1000"),
+        (spoil_device, "node n: device 1 has 999 free, its pods leave 1000"),
+        (spoil_port, "node n: host ports differ"),
+        (spoil_state, "pod default/p is PENDING but holds slot 0"),
+        (spoil_generation, "pod default/p is on an earlier node of slot 0"),
+        (spoil_slot, "pod default/p is on slot 0, where no node lives"),
+        (spoil_uid, "its uid leads to another row"),
+        (lose_stray, "pod default/p is BOUND but on no node"),
+    ],
+)
+def test_a_wrong_book_is_named(spoil: Callable[[Books], None], words: str) -> None:
+    books = straight()
+    spoil(books)
+    assert any(words in breach.what for breach in check_all(books.cluster))
+
+
+def test_a_node_that_shrank_under_its_pods_is_over_committed() -> None:
+    books = straight()
+    books.node(make_node("n", cpu="500m", gpus=2), MODIFIED)
+    (breach,) = overcommitted(books.cluster)
+    assert breach == (1, "node n: cpu is over-committed, 1000 of 500")
+
+
+def test_a_device_given_twice_is_over_committed() -> None:
+    books = straight()
+    books.pod(make_pod("q", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "0"}))
+    assert [breach.what for breach in overcommitted(books.cluster)] == [
+        "node n: device 0 is over-committed"
+    ]
+
+
+@pytest.mark.parametrize(("granted", "breaches"), [(0, 0), (1, 1), (2, 0), (3, 0)])
+def test_a_gang_stands_or_falls(granted: int, breaches: int) -> None:
+    books = Books(make_node("n"))
+    for name in "abc":
+        books.pod(make_pod(name))
+    plan = plan_of(books, dict.fromkeys("abc", "n"), [3], at_least=2)
+    verdict = Verdict(0, np.array(plan.rows[:granted]), [])
+    assert len(gangs_are_whole(plan, verdict)) == breaches
