@@ -279,9 +279,10 @@ def place(program, state, cache, log, log_state, choice, batch, limit):
                 if slot_value(classes, static, pair, scores, typical, thresholds, c, s, state) == 0:
                     s = -1
             else:
+                alone = i + 1 == stop or batch.class_id[i + 1] != c
                 k = refresh(
                     classes, static, pair, scores, typical, thresholds, c, state, cache,
-                    log, log_state, limit, choice.pick == _ROTATE,
+                    log, log_state, limit, alone and choice.pick == _ROTATE,
                 )  # fmt: skip
                 row, peak = cache.row[k], cache.peak[k]
                 if cache.whole[k]:
