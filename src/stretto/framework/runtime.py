@@ -257,7 +257,8 @@ class Runtime:
         """Compile the classes and give each a row in the cache."""
         compiler = self.engine.compiler
         compiler.ensure(wanted)
-        if compiler.port_words > self.columns.ports.shape[1]:
+        resources = len(self.engine.cluster.ledger.resources)
+        if compiler.port_words > self.columns.ports.shape[1] or resources > len(self.columns.free):
             self.sync()
         self._entries.hold(wanted, compiler.serials(wanted), self.columns.size)
 

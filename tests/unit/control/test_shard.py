@@ -1,0 +1,170 @@
+"""One shard alone: dispatched rows in, a plan out, and every row answered."""
+
+from typing import Any
+
+import numpy as np
+
+from stretto.base.rng import Rng
+from stretto.control.scheduler.shard import Shard
+from stretto.framework.profile import load_profile
+from stretto.framework.runtime import Engine, Runtime
+from stretto.state.claims import Plan
+from stretto.state.units import Cure, Dispatch, Unit, Why
+from stretto.testing import make_node, make_pod
+from tests.books import Books
+from tests.pleas import a_unit, wait_for
+
+
+class Bench(Books):
+    """A cluster, a shard over it, and pods handed out by name."""
+
+    def __init__(self, *nodes: bytes, profile: str = "default") -> None:
+        super().__init__(*nodes)
+        engine = Engine(load_profile(profile), self.cluster)
+        runtime = Runtime(engine, Rng(0), "numpy")
+        self.shard = Shard(3, runtime, self.cluster.pods, engine.cures_of)
+
+    def hand(self, *names: str, least: int = 1, blocking: bool = False, **form: Any) -> Unit:
+        for name in names:
+            self.pod(make_pod(name, **form))
+        wait_for(self, *names)
+        unit = a_unit("-".join(names), least)
+        rows = tuple(self.row(name) for name in names)
+        self.shard.accept([Dispatch(unit, rows, least, blocking)])
+        return unit
+
+    def plan(self, limit: int = 100) -> Plan:
+        plan = self.shard.cycle(limit)
+        assert plan is not None
+        return plan
+
+    def names(self, rows: Any) -> list[str]:
+        return [self.cluster.pods.name[row] for row in rows]
+
+
+def bench(cpu: str = "4", **more: Any) -> Bench:
+    return Bench(make_node("n", cpu=cpu), make_node("m", cpu=cpu), **more)
+
+
+def test_an_empty_inbox_makes_no_plan() -> None:
+    assert bench().shard.cycle() is None
+
+
+def test_what_fits_becomes_claims_in_order() -> None:
+    desk = bench()
+    desk.hand("a")
+    desk.hand("b")
+    plan = desk.plan()
+    assert (plan.shard, desk.names(plan.rows), plan.setbacks) == (3, ["a", "b"], [])
+    assert [(unit.start, unit.stop) for unit in plan.units] == [(0, 1), (1, 2)]
+
+
+def test_claims_name_generation_version_and_serial() -> None:
+    desk = bench()
+    desk.hand("a")
+    plan = desk.plan()
+    ledger, pods = desk.cluster.ledger, desk.cluster.pods
+    assert plan.generations[0] == ledger.slots.generation[plan.slots[0]]
+    assert plan.versions[0] == ledger.version[plan.slots[0]]
+    assert plan.serials[0] == pods.serial[plan.rows[0]]
+
+
+def test_a_shard_writes_nothing_but_its_snapshot() -> None:
+    desk = bench()
+    desk.hand("a")
+    head = desk.cluster.ledger.head
+    desk.plan()
+    assert (desk.cluster.ledger.head, desk.cluster.ledger.used.any()) == (head, False)
+
+
+def test_the_snapshot_remembers_what_was_proposed() -> None:
+    desk = bench()
+    for name in "abcd":
+        desk.hand(name, cpu="4")
+    plans = [desk.plan(limit=1) for _ in range(4)]
+    assert [len(plan.rows) for plan in plans] == [1, 1, 0, 0]
+
+
+def test_what_fits_nowhere_comes_back_with_its_cures() -> None:
+    desk = bench()
+    unit = desk.hand("big", cpu="9")
+    (setback,) = desk.plan().setbacks
+    assert (setback.unit, desk.names(setback.rows), setback.why) == (unit, ["big"], Why.NO_PLACE)
+    assert setback.cures & Cure.POD_LEFT
+    assert setback.class_id == desk.cluster.pods.class_id[desk.row("big")]
+
+
+def test_a_gang_is_claimed_as_a_whole() -> None:
+    desk = bench()
+    desk.hand("a", "b", least=2, cpu="4")
+    (unit,) = desk.plan().units
+    assert (unit.start, unit.stop, unit.at_least) == (0, 2, 2)
+
+
+def test_a_gang_that_is_short_leaves_no_trace_on_the_snapshot() -> None:
+    desk = bench()
+    desk.hand("a", "b", "c", least=3, cpu="4")
+    plan = desk.plan()
+    assert (len(plan.rows), len(plan.setbacks[0].rows)) == (0, 3)
+    desk.hand("x", "y", least=2, cpu="4")
+    assert len(desk.plan().rows) == 2
+
+
+def test_of_a_larger_unit_the_rest_comes_back() -> None:
+    desk = bench()
+    desk.hand("a", "b", "c", least=2, cpu="4")
+    plan = desk.plan()
+    assert (len(plan.rows), desk.names(plan.setbacks[0].rows)) == (2, ["c"])
+
+
+def test_a_pod_that_has_gone_is_given_back_untried() -> None:
+    desk = bench()
+    desk.hand("a")
+    row = desk.row("a")
+    desk.ingest.end(row)
+    plan = desk.plan()
+    assert [(s.rows, s.why) for s in plan.setbacks] == [((row,), Why.GIVEN_BACK)]
+    assert len(plan.rows) == 0
+
+
+def test_a_row_that_is_used_again_is_not_mistaken() -> None:
+    desk = bench()
+    desk.hand("a")
+    desk.ingest.end(desk.row("a"))
+    desk.pod(make_pod("b"))
+    wait_for(desk, "b")
+    assert len(desk.plan().rows) == 0
+
+
+def test_after_a_blocking_unit_failed_nothing_is_tried() -> None:
+    desk = bench()
+    desk.hand("big", cpu="9", blocking=True)
+    desk.hand("small", blocking=True)
+    plan = desk.plan()
+    assert [setback.why for setback in plan.setbacks] == [Why.NO_PLACE, Why.GIVEN_BACK]
+
+
+def test_a_cycle_takes_about_as_many_as_it_is_told() -> None:
+    desk = bench()
+    for name in "abcd":
+        desk.hand(name)
+    assert (len(desk.plan(limit=3).rows), desk.shard.waiting) == (3, 1)
+
+
+def test_each_row_handed_out_is_answered_once() -> None:
+    desk = bench()
+    desk.hand("a", "b", least=1, cpu="3")
+    desk.hand("c", "d", "e", least=3, cpu="3")
+    desk.hand("f", cpu="100m")
+    plan = desk.plan()
+    back = [row for setback in plan.setbacks for row in setback.rows]
+    assert sorted([*plan.rows.tolist(), *back]) == list(range(6))
+
+
+def test_chosen_devices_are_part_of_the_claim() -> None:
+    desk = Bench(make_node("n", gpus=4))
+    desk.hand("a", gpus=2)
+    desk.hand("b", gpus=1)
+    masks = desk.plan().devices
+    assert [mask.bit_count() for mask in masks.tolist()] == [2, 1]
+    assert not np.bitwise_and.reduce(masks)
