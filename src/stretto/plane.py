@@ -27,6 +27,7 @@ from stretto.framework.profile import Profile
 from stretto.framework.runtime import Engine, Runtime
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster, ClusterConfig
+from stretto.state.pool import Pool
 from stretto.state.units import Units
 from stretto.stores.store import Store
 
@@ -100,7 +101,10 @@ class Plane:
         self.pump = Pump(store, self.cluster, failpoint, config.compare_every)
         #: Orders units and hands them out.
         self.dispatcher = Dispatcher(
-            self.cluster.pods, self.units, config.dispatcher or dispatcher_config(config.profile)
+            self.cluster.pods,
+            self.units,
+            config.dispatcher or dispatcher_config(config.profile),
+            Pool(self.cluster),
         )
         #: Places pods.
         self.shards: list[Shard] = []

@@ -42,25 +42,25 @@ def test_giving_everything_back_leaves_nothing(claims) -> None:
     for queue, amounts, pods in reversed(claims):
         shares.refund(queue, amounts.items(), pods)
     assert [shares.usage(queue) for queue in shares.queues()] == [{}] * len(shares.queues())
-    assert all(shares.dominant(queue, [10] * 4) == NOTHING for queue in "ab")
+    assert all(shares.dominant(queue, dict.fromkeys(range(4), 10)) == NOTHING for queue in "ab")
 
 
 def test_the_dominant_share_is_the_largest_part_of_any_resource() -> None:
     shares = Shares()
     shares.charge("a", [(0, 1), (1, 4)], pods=3)
-    assert shares.dominant("a", [9, 18]) == (12 / 18, 1)
+    assert shares.dominant("a", {0: 9, 1: 18}) == (12 / 18, 1)
 
 
 def test_of_equal_parts_the_first_resource_is_dominant() -> None:
     shares = Shares()
     shares.charge("a", [(1, 5), (0, 5)])
-    assert shares.dominant("a", [10, 10]) == (0.5, 0)
+    assert shares.dominant("a", {0: 10, 1: 10}) == (0.5, 0)
 
 
 def test_a_resource_that_the_cluster_does_not_have_does_not_count() -> None:
     shares = Shares()
     shares.charge("a", [(0, 1), (1, 5), (7, 9)])
-    assert shares.dominant("a", [10, 0]) == (0.1, 0)
+    assert shares.dominant("a", {0: 10, 1: 0}) == (0.1, 0)
 
 
 def test_more_than_was_charged_cannot_be_given_back() -> None:

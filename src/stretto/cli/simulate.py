@@ -101,7 +101,7 @@ class Asked:
     help="What happens to what does not fit [wait].",
 )
 @click.option("--gpus", type=int, metavar="N", help=f"philly: size of the pool [{DEFAULT_GPUS}].")
-@click.option("--queue", metavar="ORDER", help="philly: fifo, fifo-skip or priority [fifo].")
+@click.option("--queue", metavar="ORDER", help="philly: fifo, sjf, skip, easy or priority [fifo].")
 @click.option(
     "--lifetime",
     type=click.Choice(["min", "mid", "max"]),

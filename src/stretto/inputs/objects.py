@@ -26,6 +26,8 @@ GPU_MODELS: Final = "stretto.dev/gpu-models"
 """Annotation of a pod: models that it may use, joined by ``|``; absent for any."""
 QOS_LABEL: Final = "stretto.dev/qos"
 """Label of a pod: its quality of service in its trace's word."""
+DURATION: Final = "stretto.dev/duration"
+"""Annotation of a pod: seconds that it runs once started, where its trace knows."""
 GROUP: Final = "godel.bytedance.com/pod-group-name"
 """Annotation and label of a pod: the PodGroup that it belongs to."""
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
@@ -153,4 +155,6 @@ def _pod_annotations(pod: FleetPod) -> dict[str, str]:
         annotations[GPU_MODELS] = "|".join(pod.gpu_models)
     if pod.group:
         annotations[GROUP] = object_name(pod.group)
+    if pod.duration_s is not None:
+        annotations[DURATION] = repr(pod.duration_s).removesuffix(".0")
     return annotations

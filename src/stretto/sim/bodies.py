@@ -34,6 +34,7 @@ class PodBodies:
             pod.qos,
             pod.group,
             pod.priority,
+            pod.duration_s,
         )
         found = self._cut.get(kind)
         if found is None:

@@ -3,8 +3,11 @@
 The protocol. Times are counted in tenths of a second. Jobs are ordered by submission, then by job
 id (as numbers where both are). The pool is one scalar resource of one node. A job of n GPUs is a
 gang of n pods: all of them start or none. At one instant completions come first, then arrivals,
-then one scheduling pass; under ``fifo`` the head of the queue blocks all that are behind it. Jobs
-larger than the pool are skipped and counted. A job waits from its submission to its start; its
+then one scheduling pass. Under ``fifo`` the head of the queue blocks all that are behind it;
+``sjf`` orders by duration first, and its head blocks too; under ``skip`` whatever fits starts, in
+the order of the queue; ``easy`` reserves for the head only: a later job may start when it ends by
+the time at which the head can, or takes only what the head leaves over. Jobs larger than the pool
+are skipped and counted. A job waits from its submission to its start; its
 completion time (JCT) runs from its submission to its end; the makespan from the first submission to
 the last end; utilisation is GPU time used over the pool's GPU time in the makespan.
 """
@@ -38,6 +41,9 @@ QUEUES: Final[Registry[str]] = Registry(
     "queue order",
     {
         "fifo": QueuePolicy.FIFO.value,
+        "sjf": QueuePolicy.SHORTEST_FIRST.value,
+        "skip": QueuePolicy.FIFO_SKIP.value,
+        "easy": QueuePolicy.EASY.value,
         "fifo-skip": QueuePolicy.FIFO_SKIP.value,
         "priority": QueuePolicy.PRIORITY.value,
     },
@@ -107,8 +113,12 @@ def _order(job: PhillyJob) -> tuple[int, int, int, str]:
 def _work(job: PhillyJob) -> list[Work]:
     """A job as a gang. One of a single GPU is a gang too, so that all are queued alike."""
     name = f"job-{job.job_id}"
-    pods = [msgspec.structs.replace(pod, group=name) for pod in job_pods((job,))]
-    return [Work(pod, ticks(job.submit_s), ticks(job.duration_s)) for pod in pods]
+    lifetime = ticks(job.duration_s)
+    pods = [
+        msgspec.structs.replace(pod, group=name, duration_s=lifetime / TICKS_PER_S)
+        for pod in job_pods((job,))
+    ]
+    return [Work(pod, ticks(job.submit_s), lifetime) for pod in pods]
 
 
 def _report(

@@ -48,7 +48,16 @@ class GroupChange(NamedTuple):
 class Changes:
     """What one batch of events meant; absorbed in the order of the fields."""
 
-    __slots__ = ("arrivals", "bound", "cures", "departures", "groups", "regrouped", "released")
+    __slots__ = (
+        "arrivals",
+        "bound",
+        "cures",
+        "departures",
+        "groups",
+        "regrouped",
+        "released",
+        "resized",
+    )
 
     def __init__(self) -> None:
         """Start with no change."""
@@ -64,6 +73,8 @@ class Changes:
         self.bound: list[int] = []
         #: Rows that were assumed or bound and want a node again.
         self.released: list[int] = []
+        #: Rows on nodes that ask for something else now.
+        self.resized: list[int] = []
         #: Every event of the batch that may cure a "no", OR-ed.
         self.cures: Cure = Cure.NONE
 
@@ -74,6 +85,7 @@ class Changes:
             or self.departures
             or self.bound
             or self.released
+            or self.resized
             or self.regrouped
             or self.groups
             or self.cures
@@ -87,4 +99,5 @@ class Changes:
         self.regrouped.clear()
         self.bound.clear()
         self.released.clear()
+        self.resized.clear()
         self.cures = Cure.NONE

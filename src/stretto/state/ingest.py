@@ -32,6 +32,7 @@ _NOTES: Final = msgspec.json.Decoder(dict[str, str])
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _DEVICES_MARK: Final = GPU_DEVICES.encode()
 _GROUP_MARK: Final = b"godel.bytedance.com/pod-group-name"
+_QUEUE_MARK: Final = b"stretto.dev/queue"
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
@@ -210,7 +211,7 @@ class Ingest:
                 meta = (head or decode_pod_head(record.body)).metadata
                 arrivals.append(Arrival(row, meta, new.state is _GATED, new.uid))
                 continue
-            if _GROUP_MARK in record.body:
+            if _GROUP_MARK in record.body or _QUEUE_MARK in record.body:
                 meta = (head or decode_pod_head(record.body)).metadata
                 arrivals.append(Arrival(row, meta, False, new.uid))
             node = record.node or (head or decode_pod_head(record.body)).spec.node_name
@@ -329,6 +330,7 @@ class Ingest:
         cluster.classes.leave(old)
         if slot != NO_SLOT:
             cluster.charge(row, slot, mask)
+            cluster.changes.resized.append(row)
 
     def _seen_on(self, row: int, node: str, mask: int) -> None:
         """A pod is bound to a node in the store: the store is right, whatever we thought."""

@@ -4,7 +4,7 @@ The exact sum over live claims, kept as claims come and go, so that fairness and
 and never walk pods. Charge when a claim is made, refund when it ends, with the same amounts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 Amounts = Iterable[tuple[int, int]]
@@ -21,6 +21,23 @@ class Dominant(NamedTuple):
 
 
 NOTHING = Dominant(0.0, -1)
+
+
+def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> Dominant:
+    """The largest part of any resource that somebody holds (DRF's dominant share).
+
+    Args:
+        amounts: what is held, each column once.
+        capacity: what the cluster has, by column; what it has nothing of does not count.
+    """
+    best = NOTHING
+    for column, amount in amounts:
+        whole = capacity.get(column, 0)
+        if amount and whole > 0:
+            share = amount / whole
+            if share > best.share or (share == best.share and column < best.column):
+                best = Dominant(share, column)
+    return best
 
 
 class Shares:
@@ -69,17 +86,6 @@ class Shares:
         """Queues that hold, or held, something."""
         return list(self._used)
 
-    def dominant(self, queue: str, capacity: Sequence[int]) -> Dominant:
-        """The largest part of any resource that a queue holds (DRF's dominant share).
-
-        Args:
-            queue: its name.
-            capacity: what the cluster has, by column; what it has nothing of does not count.
-        """
-        best = NOTHING
-        for column, amount in self._used.get(queue, {}).items():
-            if amount and column < len(capacity) and capacity[column] > 0:
-                share = amount / capacity[column]
-                if share > best.share or (share == best.share and column < best.column):
-                    best = Dominant(share, column)
-        return best
+    def dominant(self, queue: str, capacity: Mapping[int, int]) -> Dominant:
+        """The largest part of any resource that a queue holds."""
+        return dominant(self._used.get(queue, {}).items(), capacity)

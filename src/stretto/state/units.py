@@ -131,6 +131,8 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     scheduled: bool = False
     #: All pods that exist must fit together: ``min_member`` follows the number of pods.
     whole: bool = False
+    #: Seconds that it is expected to run once placed; infinity where nobody says.
+    duration: float = inf
 
     @property
     def is_gang(self) -> bool:
@@ -191,6 +193,11 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def _drop_pending(self, rows: AbstractSet[int]) -> None:
         kept = [row for row in self.pending if row not in rows]
         self.pending = kept if isinstance(self.pending, list) else tuple(kept)
+
+    def run_for(self, duration: float) -> None:
+        """One more pod says how long it runs: the longest that is said counts for its unit."""
+        if duration < inf:
+            self.duration = max(self.duration, duration) if self.duration < inf else duration
 
     def step(self, event: UnitEvent) -> None:
         """Move by the table of units."""

@@ -35,6 +35,9 @@ class Answers:
         """Rows are claimed: their pods are assumed or bound."""
         units = self._units
         alive = rows[units.serial[rows] == self._pods.serial[rows]]
+        usage = self._places.usage
+        if usage is not None:
+            usage.look(alive.tolist(), now)
         many: dict[Unit, set[int]] = {}
         finish = self._places.finish_alone
         for row in alive.tolist():
@@ -49,12 +52,17 @@ class Answers:
                 many.setdefault(unit, set()).add(row)
         for unit, held in many.items():
             self._places.hold(unit, held)
+            if usage is not None and unit.away:
+                usage.promise(unit)
             self._move_on(unit, now)
 
     def settle(self, refused: Iterable[Refusal], now: float) -> None:
         """The binder or the store refused claims: their pods want a node again."""
         harder: dict[Unit, bool] = {}
+        usage = self._places.usage
         for unit, rows, cause in refused:
+            if usage is not None:
+                usage.look(rows, now)
             mine = {row for row in rows if self._is_wanted(unit, row)}
             if not mine:
                 continue
@@ -102,6 +110,8 @@ class Answers:
             held = {row for row in away if int(states[row]) in _HELD}
             if held:
                 self._places.hold(unit, held)
+                if self._places.usage is not None:
+                    self._places.usage.look(held, now)
             self._take_back(unit, away - held)
             unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
             self._move_on(unit, now)
@@ -116,6 +126,8 @@ class Answers:
                 returned.setdefault(unit, set()).add(row)
         for unit, rows in returned.items():
             unit.let_go(rows)
+            if self._places.usage is not None:
+                self._places.usage.look(rows, now)
             self._move_on(unit, now)
 
     # ------------------------------------------------------------ one unit

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
 from types import MappingProxyType
 from typing import Final
 
@@ -21,6 +23,17 @@ MIN_MEMBERS: Final[Mapping[str, MinMember]] = MappingProxyType(
 """Services are useful from the first pod on; a Job says otherwise by annotation."""
 
 
+class Between(StrEnum):
+    """Whose turn it is when several queues have something to send."""
+
+    #: The queue that has sent the fewest pods for its weight.
+    WEIGHT = "Weighted"
+    #: The queue with the least dominant share for its weight.
+    DRF = QueuePolicy.DRF.value
+    #: The queue with the least of one resource for its weight.
+    FAIR_SHARE = QueuePolicy.FAIR_SHARE.value
+
+
 @dataclass(frozen=True)
 class QueueConfig:
     """One queue."""
@@ -35,7 +48,7 @@ class QueueConfig:
     blocking: bool | None = None
 
     def __post_init__(self) -> None:
-        if not self.weight > 0:
+        if not 0 < self.weight < inf:
             where = f"queue {self.name}: weight"
             raise InputError(where, self.weight, "a number above 0", "use 1 for an equal share")
 
@@ -48,6 +61,10 @@ class DispatcherConfig:
     queues: tuple[QueueConfig, ...] = ()
     #: What queues without settings are like; its name is not used.
     other_queues: QueueConfig = QueueConfig(DEFAULT_QUEUE)
+    #: Whose turn it is between queues.
+    between: Between = Between.WEIGHT
+    #: The resource or device kind that ``Between.FAIR_SHARE`` counts.
+    resource: str = "cpu"
     #: Pods that must fit together, by the kind of their owner; kinds not named get 1.
     min_members: Mapping[str, MinMember] = field(default_factory=lambda: MIN_MEMBERS)
     #: Seconds a PodGroup may wait that names no time itself (Gödel's default).
@@ -73,6 +90,12 @@ class DispatcherConfig:
         if not 0 < self.first_delay <= self.longest_delay:
             where, expected = "first_delay", f"above 0 and at most {self.longest_delay} s"
             raise InputError(where, self.first_delay, expected)
+
+    @property
+    def counts_usage(self) -> bool:
+        """Whether anything asks what queues hold, or when it ends."""
+        policies = {queue.policy for queue in (*self.queues, self.other_queues)}
+        return self.between is not Between.WEIGHT or QueuePolicy.EASY in policies
 
     def delay(self, failures: int) -> float:
         """Seconds to wait after so many failures in a row."""

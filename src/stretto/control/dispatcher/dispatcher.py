@@ -20,8 +20,10 @@ import numpy.typing as npt
 
 from stretto.control.dispatcher.answers import Answers, Refusal
 from stretto.control.dispatcher.audit import audit
+from stretto.control.dispatcher.backfill import EasyOrder
 from stretto.control.dispatcher.config import DispatcherConfig
 from stretto.control.dispatcher.intake import Intake
+from stretto.control.dispatcher.orders import micros
 from stretto.control.dispatcher.places import Failure, Places
 from stretto.control.dispatcher.queues import Queue
 from stretto.control.dispatcher.shards import Round
@@ -30,6 +32,7 @@ from stretto.control.dispatcher.waiting import Probe
 from stretto.state.changes import Changes
 from stretto.state.lifecycle import UNIT_LIFE, PodEvent, PodState, UnitEvent, UnitState, step_pods
 from stretto.state.pods import Pods
+from stretto.state.pool import PoolView
 from stretto.state.units import Cure, Dispatch, Setback, Unit, UnitKind, Units
 
 _POD: Final = UnitKind.POD
@@ -39,9 +42,15 @@ _SENT: Final = UNIT_LIFE.next(UnitState.QUEUED, UnitEvent.DISPATCH)
 class Dispatcher:
     """Who is next, and which shard tries it."""
 
-    def __init__(self, pods: Pods, units: Units, config: DispatcherConfig | None = None) -> None:
-        """Start with no unit and no shard."""
-        self._places = Places(pods, units, config or DispatcherConfig())
+    def __init__(
+        self,
+        pods: Pods,
+        units: Units,
+        config: DispatcherConfig | None = None,
+        pool: PoolView | None = None,
+    ) -> None:
+        """Start with no unit and no shard; DRF, fair share and backfill need the ``pool``."""
+        self._places = Places(pods, units, config or DispatcherConfig(), pool)
         self._intake = Intake(self._places)
         self._answers = Answers(self._places)
         self._pods = pods
@@ -65,6 +74,8 @@ class Dispatcher:
         woken = self._places.sleepers.cured(int(cures), probe, now)
         for unit in woken:
             self._places.wake(unit, now)
+        if cures:
+            self._places.queues.stir()
         return len(woken)
 
     def due(self, now: float) -> None:
@@ -102,6 +113,7 @@ class Dispatcher:
             The work of each shard, in order.
         """
         turns = self._places.queues.turns
+        turns.begin()
         current = Round(self._places.shards, room)
         while current.has_room:
             queue = turns.pick()
@@ -113,7 +125,11 @@ class Dispatcher:
     def _send_from(self, queue: Queue, current: Round, now: float) -> int:
         """Send what may go before another queue has its turn; returns how many pods."""
         if queue.blocking:
-            return self._send_window(queue, current, now)
+            if queue.leads:
+                return self._send_window(queue, current, now)
+            return self._send_passing(queue, current, now)
+        if self._places.usage is not None:
+            return self._send_counted(queue, current, now)
         pods, closed, pop = 0, self._places.sleepers.closed, queue.order.pop
         tick, alone = self._places.sleepers.tick, self._places.queues.turns.is_alone
         takers, send, lies_down = current.open, current.send, self._places.lies_down
@@ -133,6 +149,41 @@ class Dispatcher:
                 pods += self._send(unit, current, tick)
             if not alone:
                 break
+        return pods
+
+    def _send_counted(self, queue: Queue, current: Round, now: float) -> int:
+        """Send one unit, or all while no other queue waits, each promised to its queue."""
+        pods, places = 0, self._places
+        while current.has_room:
+            unit = queue.order.pop()
+            if unit is None:
+                break
+            if places.sleepers.closed and places.lies_down(unit, now):
+                continue
+            pods += self._send(unit, current, places.sleepers.tick)
+            if not places.queues.turns.is_alone:
+                break
+        return pods
+
+    def _send_passing(self, queue: Queue, current: Round, now: float) -> int:
+        """Send units that may pass the blocked head of a backfilling queue, the first first."""
+        pods, places, order = 0, self._places, queue.order
+        usage = places.usage
+        assert isinstance(order, EasyOrder)
+        assert usage is not None
+        head = min(queue.blockers, key=lambda unit: unit.rank)
+        kept = usage.reserve(head, now)
+        while current.has_room:
+            found = order.candidate(kept, usage.demand)
+            if found is None:
+                queue.searched = True
+                break
+            unit, asked = found
+            if not (places.sleepers.closed and places.lies_down(unit, now)):
+                kept.take(asked, micros(unit.duration))
+                pods += self._send(unit, current, places.sleepers.tick)
+                queue.away += 1
+            order.discard()
         return pods
 
     def _send_window(self, queue: Queue, current: Round, now: float) -> int:
@@ -167,6 +218,8 @@ class Dispatcher:
         unit.shard = number
         unit.away = rows
         unit.tick = tick
+        if self._places.usage is not None:
+            self._places.usage.promise(unit)
         current.send(Dispatch(unit, rows, at_least, blocking), number)
         return len(rows)
 

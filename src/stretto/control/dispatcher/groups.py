@@ -68,6 +68,8 @@ class Groups:
     def _apply(self, unit: Unit, group: Group) -> None:
         places = self._places
         unit.min_member = group.min_member
+        if group.duration < inf:
+            unit.duration = group.duration
         unit.scheduled = unit.scheduled or group.ran
         unit.deadline = -inf if group.late else group.seen + group.wait
         if group.fault:

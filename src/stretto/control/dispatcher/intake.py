@@ -6,6 +6,7 @@ is looked at once, so that a thousand events about one unit cost one decision.
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.places import FailureReason, Places
 from stretto.control.dispatcher.units import PLAIN, Reader, Wish
+from stretto.control.dispatcher.usage import Usage
 from stretto.state.changes import Arrival, Changes, Departure
 from stretto.state.lifecycle import (
     POD_LIFE,
@@ -64,6 +66,8 @@ class Intake:
     def absorb(self, changes: Changes, now: float) -> None:
         """Take in a batch."""
         self._units.grow(self._pods.length)
+        if self._places.usage is not None:
+            self._count(self._places.usage, changes, now)
         if changes.departures:
             self._depart(changes.departures)
         for key, group in changes.groups:
@@ -81,6 +85,13 @@ class Intake:
         touched, self._touched = self._touched, {}
         for unit, touch in touched.items():
             self._reconsider(unit, touch, now)
+
+    def _count(self, usage: Usage, changes: Changes, now: float) -> None:
+        """Claims that a batch makes, changes or ends; an arrival may use the row of one gone."""
+        usage.gone(changes.departures)
+        usage.look([arrival.row for arrival in changes.arrivals], now)
+        for rows in (changes.bound, changes.released, changes.resized):
+            usage.look(rows, now)
 
     def _touch(self, unit: Unit, touch: Touch) -> None:
         self._touched[unit] = max(self._touched.get(unit, touch), touch)
@@ -153,6 +164,8 @@ class Intake:
             member_of = by_identity.get(wish.identity)
             if member_of is not None:
                 member_of.want(row)
+                if wish.duration < inf:
+                    member_of.run_for(wish.duration)
                 member_of.priority = max(member_of.priority, priority)
                 by_row[row] = member_of
                 touched[member_of] = Touch.GREW
@@ -195,13 +208,19 @@ class Intake:
         """A pod that was on a node before we came counts for its gang."""
         if state not in _ON_NODES or self._units.by_row[row] is not None:
             return
+        usage = self._places.usage
         if wish.kind is UnitKind.POD or wish.min_member == 1:
+            if usage is not None:
+                usage.found(row, wish.queue, wish.duration)
             return
         unit = self._unit(wish, now)
         self._places.hold(unit, {row})
         self._units.by_row[row] = unit
         self._touch(unit, Touch.CHANGED)
         self._note_scheduled(unit)
+        if usage is not None:
+            unit.run_for(wish.duration)
+            usage.found(row, unit.queue, unit.duration)
 
     def _join(
         self, row: int, uid: str, wish: Wish, when: tuple[int, float], fresh: dict[str, list[Unit]]
@@ -212,6 +231,7 @@ class Intake:
             unit = self._unit(wish, now)
             unit.want(row)
             unit.priority = priority
+            unit.run_for(wish.duration)
             self._units.by_row[row] = unit
             self._touch(unit, Touch.GREW)
             return
@@ -219,6 +239,7 @@ class Intake:
             uid, UnitKind.POD, 1, wish.queue, self._units.sequence(), (row,), (), priority, now
         )
         self._units.by_row[row] = unit
+        unit.duration = wish.duration
         if wish.fault:
             self._places.forming += 1
             self._places.fail(unit, FailureReason.ABNORMAL, wish.fault)
@@ -276,6 +297,10 @@ class Intake:
         if unit.kind is UnitKind.OWNER:
             unit.whole = wish.min_member == 0
             unit.min_member = max(wish.min_member, 1)
+        if unit.kind is UnitKind.POD:
+            unit.duration = wish.duration
+        else:
+            unit.run_for(wish.duration)
         if wish.queue != unit.queue and not self.groups.names_queue(unit):
             self._places.change_queue(unit, wish.queue)
         self._touch(unit, Touch.RETURNED)
@@ -359,6 +384,8 @@ class Intake:
         elif unit.state is UnitState.QUEUED:
             if places.queues.get(unit.queue).order.rank(unit) != unit.rank:
                 places.requeue(unit)
+            else:
+                places.queues.changed(unit)
         elif unit.state is UnitState.UNSCHEDULABLE:
             wanted = touch is not Touch.CHANGED and not places.sleeps_on(unit)
             if wanted or places.needs_otherwise(unit):

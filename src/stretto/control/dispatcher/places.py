@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stretto.control.dispatcher.config import DispatcherConfig
+from stretto.control.dispatcher.fairness import ShareTurns, make_turns
 from stretto.control.dispatcher.moves import (
     BACK_IN_QUEUE,
     BROKEN,
@@ -24,9 +25,11 @@ from stretto.control.dispatcher.moves import (
 )
 from stretto.control.dispatcher.queues import Queues
 from stretto.control.dispatcher.shards import Shards
+from stretto.control.dispatcher.usage import Usage
 from stretto.control.dispatcher.waiting import NO_CLASS, Delays, WaitingRoom, WardKey
 from stretto.state.lifecycle import UnitEvent, UnitState
 from stretto.state.pods import Pods
+from stretto.state.pool import PoolView
 from stretto.state.units import Cure, Outcome, Unit, UnitKind, Units
 
 
@@ -57,18 +60,33 @@ class Failure(NamedTuple):
 class Places:
     """Every place where a unit can be."""
 
-    def __init__(self, pods: Pods, units: Units, config: DispatcherConfig) -> None:
-        """Start with all places empty."""
+    def __init__(
+        self, pods: Pods, units: Units, config: DispatcherConfig, pool: PoolView | None = None
+    ) -> None:
+        """Start with all places empty.
+
+        Raises:
+            ValueError: what is configured asks for usage, and there is no pool to count in.
+        """
         #: The pods, whose states move with their units.
         self.pods = pods
         #: The table of units.
         self.units = units
         #: What may be set.
         self.config = config
+        #: What queues hold, where anything asks for it.
+        self.usage: Usage | None = None
+        if config.counts_usage:
+            if pool is None:
+                raise ValueError("DRF, fair share and backfill need the pool: pass one")
+            self.usage = Usage(pods, units, pool)
+        turns = make_turns(config, self.usage)
         #: Units that wait for their turn.
-        self.queues = Queues(config)
+        self.queues = Queues(config, turns)
         #: Units that wait for a cure.
-        self.sleepers = WaitingRoom(config.safety_net)
+        self.sleepers = WaitingRoom(
+            config.safety_net, turns.standing if isinstance(turns, ShareTurns) else None
+        )
         #: Units that wait out a delay.
         self.delays = Delays()
         #: Gangs that must be scheduled by a time.
@@ -94,6 +112,8 @@ class Places:
         unit.step(event)
         if before is UnitState.DISPATCHED:
             self.shards.unit_back(unit)
+            if self.usage is not None:
+                self.usage.back(unit)
             self.queues.came_back(unit)
         elif before is UnitState.QUEUED:
             self.queues.get(unit.queue).order.discard()
@@ -172,7 +192,7 @@ class Places:
     def finish_alone(self, unit: Unit) -> None:
         """``finish`` for a single pod: nearly all come from a shard and concern nobody else."""
         if unit.state is UnitState.DISPATCHED and not (
-            self.queues.any_blocking or self.sleepers.is_watching
+            self.queues.any_blocking or self.usage is not None or self.sleepers.is_watching
         ):
             unit.state = PLACED
             self.shards.unit_back(unit)
@@ -330,6 +350,8 @@ class Places:
         if unit.state is UnitState.UNSCHEDULABLE:
             self.enter_queue(unit, UnitEvent.WAKE)
         self.queues.unblock(unit)
+        if self.usage is not None:
+            self.usage.move(unit, name)
         unit.queue, unit.sequence = name, self.units.sequence()
         if unit.state is UnitState.QUEUED:
             self.queues.push(unit)

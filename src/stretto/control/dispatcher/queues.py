@@ -1,148 +1,27 @@
 """Queues: in which order units leave, within a queue and between queues.
 
-A policy is an order over the units of one queue, looked up by name in one literal table. Between
-queues the turn goes to whoever has been served least for its weight. Both are small interfaces,
-so that fairness policies come as further classes.
-
-Nothing is ever searched for in the middle: a unit that leaves a queue otherwise than by its turn
-leaves a dead entry behind, recognised by state and rank when it surfaces and swept when the dead
-outnumber the living.
+A policy is an order over the units of one queue (``orders``), looked up by name in one literal
+table. Between queues the turn goes to whoever has been served least for its weight, or to whoever
+holds least (``fairness``). Both are small interfaces, so that policies come as further classes.
 """
 
 import heapq
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from stretto.api.scheduling import QueuePolicy
 from stretto.base.registry import Registry
+from stretto.control.dispatcher.backfill import EasyOrder
 from stretto.control.dispatcher.config import DispatcherConfig, QueueConfig
-from stretto.state.lifecycle import UnitState
+from stretto.control.dispatcher.orders import (
+    Order,
+    RankOrder,
+    by_priority,
+    first_come,
+    shortest_first,
+)
 from stretto.state.units import Unit
-
-SEQUENCE_BITS: Final = 48
-"""Room for the order of arrival below the priority in a rank: 10,000 a second for 890 years."""
-SMALL: Final = 64
-"""Dead entries that are not worth sweeping."""
-
-_QUEUED: Final = UnitState.QUEUED
-
-
-def first_come(unit: Unit) -> int:
-    """Rank by arrival."""
-    return unit.sequence
-
-
-def by_priority(unit: Unit) -> int:
-    """Rank by priority, the highest first, then by arrival."""
-    return (-unit.priority << SEQUENCE_BITS) + unit.sequence
-
-
-class Order(ABC):
-    """The units of one queue, in the order in which they leave."""
-
-    def __init__(self, rank: Callable[[Unit], int]) -> None:
-        """Start empty; ``rank`` gives each unit its place, once, when it enters."""
-        #: Units in it.
-        self.live: int = 0
-        #: The place of a unit: smaller leaves first; ties do not occur.
-        self.rank = rank
-
-    @abstractmethod
-    def push(self, unit: Unit) -> None:
-        """Put a unit at its place, whether it is new or comes back."""
-
-    @abstractmethod
-    def pop(self) -> Unit | None:
-        """Take the first unit; ``None`` when there is none."""
-
-    @abstractmethod
-    def peek(self) -> Unit | None:
-        """The first unit, left where it is."""
-
-    @abstractmethod
-    def discard(self) -> None:
-        """Count out a unit that left otherwise than by its turn, once its state says so."""
-
-    @abstractmethod
-    def __iter__(self) -> Iterator[Unit]:
-        """The units in it, in no order that means anything."""
-
-    def extend(self, units: Iterable[Unit]) -> None:
-        """Put many units at their places."""
-        for unit in units:
-            self.push(unit)
-
-
-class RankOrder(Order):
-    """Units by rank: a heap for those that come back, and a line for those that come in order."""
-
-    def __init__(self, rank: Callable[[Unit], int]) -> None:
-        super().__init__(rank)
-        self._line: deque[Unit] = deque()
-        self._line_ranks: deque[int] = deque()
-        self._heap: list[tuple[int, Unit]] = []
-
-    def push(self, unit: Unit) -> None:
-        """Append where the rank allows it, else sort in."""
-        unit.rank = rank = self.rank(unit)
-        self.live += 1
-        ranks = self._line_ranks
-        if not ranks or rank > ranks[-1]:
-            ranks.append(rank)
-            self._line.append(unit)
-        else:
-            heapq.heappush(self._heap, (rank, unit))
-
-    def pop(self) -> Unit | None:
-        """Take the living entry with the smallest rank."""
-        heap, ranks = self._heap, self._line_ranks
-        while True:
-            if ranks and (not heap or ranks[0] < heap[0][0]):
-                rank, unit = ranks.popleft(), self._line.popleft()
-            elif heap:
-                rank, unit = heapq.heappop(heap)
-            else:
-                return None
-            if unit.rank == rank and unit.state is _QUEUED:
-                self.live -= 1
-                return unit
-
-    def peek(self) -> Unit | None:
-        """Drop dead entries until the first is alive."""
-        unit = self.pop()
-        if unit is not None:
-            self.live += 1
-            if not self._line_ranks or unit.rank < self._line_ranks[0]:
-                self._line_ranks.appendleft(unit.rank)
-                self._line.appendleft(unit)
-            else:
-                heapq.heappush(self._heap, (unit.rank, unit))
-        return unit
-
-    def discard(self) -> None:
-        """Count one out, and sweep when the dead outnumber the living."""
-        self.live -= 1
-        if len(self._line) + len(self._heap) > 2 * self.live + SMALL:
-            self._sweep()
-
-    def __iter__(self) -> Iterator[Unit]:
-        """Living entries, each unit once."""
-        seen: set[Unit] = set()
-        entries = [*zip(self._line_ranks, self._line, strict=True), *self._heap]
-        for rank, unit in entries:
-            if unit.rank == rank and unit.state is _QUEUED and unit not in seen:
-                seen.add(unit)
-                yield unit
-
-    def _sweep(self) -> None:
-        """Keep the living only, each once."""
-        alive = sorted(self, key=lambda unit: unit.rank)
-        self._line = deque(alive)
-        self._line_ranks = deque(unit.rank for unit in alive)
-        self._heap = []
-
 
 POLICIES: Final[Registry[Callable[[], Order]]] = Registry(
     "queue policy",
@@ -150,11 +29,17 @@ POLICIES: Final[Registry[Callable[[], Order]]] = Registry(
         QueuePolicy.FIFO: lambda: RankOrder(first_come),
         QueuePolicy.FIFO_SKIP: lambda: RankOrder(first_come),
         QueuePolicy.PRIORITY: lambda: RankOrder(by_priority),
+        QueuePolicy.SHORTEST_FIRST: lambda: RankOrder(shortest_first),
+        QueuePolicy.EASY: EasyOrder,
+        QueuePolicy.DRF: lambda: RankOrder(first_come),
+        QueuePolicy.FAIR_SHARE: lambda: RankOrder(first_come),
     },
 )
-"""Every policy by name."""
+"""Every policy by name; DRF and fair share order queues, and units of such a queue as they come."""
 
-BLOCKING_POLICIES: Final = frozenset({QueuePolicy.FIFO})
+BLOCKING_POLICIES: Final = frozenset(
+    {QueuePolicy.FIFO, QueuePolicy.SHORTEST_FIRST, QueuePolicy.EASY}
+)
 """Policies under which nothing passes a failed head, unless a queue's settings say otherwise."""
 
 
@@ -169,6 +54,7 @@ class Queue:
         "name",
         "number",
         "order",
+        "searched",
         "served",
         "weight",
     )
@@ -187,8 +73,10 @@ class Queue:
         self.blocking: bool = (
             config.policy in BLOCKING_POLICIES if config.blocking is None else config.blocking
         )
-        #: Pods it has sent, divided by its weight, in the common time of all queues.
+        #: What it has had so far, divided by its weight, as its turns measure it.
         self.served: float = 0.0
+        #: Nothing that may pass its blocked head was found since something last changed.
+        self.searched: bool = False
         #: Whether it waits for its turn.
         self.listed: bool = False
         #: Units of a blocking queue that are at a shard.
@@ -205,16 +93,30 @@ class Queue:
             return True
         if self.away:
             return False
+        return self.leads or (self.backfills and not self.searched)
+
+    @property
+    def leads(self) -> bool:
+        """Whether its first unit comes before all that failed."""
         head = self.order.peek()
         return head is not None and all(head.rank < unit.rank for unit in self.blockers)
+
+    @property
+    def backfills(self) -> bool:
+        """Whether units may pass its failed head that do not delay it."""
+        return self.blocking and isinstance(self.order, EasyOrder)
 
 
 class Turns(ABC):
     """Which queue is next: the plug-in point for fairness between queues."""
 
+    def begin(self) -> None:
+        """A round of handing out begins; most turns need not know."""
+        return
+
     @abstractmethod
     def enlist(self, queue: Queue) -> None:
-        """A queue has something to send again."""
+        """A queue has something to send again, or what it may send has changed."""
 
     @abstractmethod
     def pick(self) -> Queue | None:
@@ -243,6 +145,7 @@ class WeightedTurns(Turns):
 
     def enlist(self, queue: Queue) -> None:
         """Let a queue wait for its turn."""
+        queue.searched = False
         if not queue.listed:
             queue.listed = True
             present = self._heap[0][0] if self._heap else self._time
@@ -286,7 +189,9 @@ class Queues:
         #: Whether any queue blocks; most planes have none and need not ask.
         self.any_blocking: bool = False
         self._other = config.other_queues
+        POLICIES.get(self._other.policy)
         self._by_name: dict[str, Queue] = {}
+        self._backfilling: list[Queue] = []
         for each in config.queues:
             self._make(each.name, each)
 
@@ -314,6 +219,17 @@ class Queues:
         queue.order.extend(units)
         self.turns.enlist(queue)
 
+    def changed(self, unit: Unit) -> None:
+        """A unit in its queue wants something else now and keeps its rank."""
+        queue = self.get(unit.queue)
+        queue.order.changed(unit)
+        self.turns.enlist(queue)
+
+    def stir(self) -> None:
+        """Something may fit that did not: look again for what may pass blocked heads."""
+        for queue in self._backfilling:
+            self.turns.enlist(queue)
+
     def block(self, unit: Unit) -> None:
         """A unit failed: in a blocking queue nothing passes it."""
         queue = self.get(unit.queue)
@@ -338,4 +254,6 @@ class Queues:
     def _make(self, name: str, config: QueueConfig) -> Queue:
         self._by_name[name] = queue = Queue(name, len(self._by_name), config)
         self.any_blocking = self.any_blocking or queue.blocking
+        if queue.backfills:
+            self._backfilling.append(queue)
         return queue

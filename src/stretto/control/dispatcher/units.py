@@ -6,6 +6,7 @@ owner to mend it.
 """
 
 from collections.abc import Hashable
+from math import inf
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -25,6 +26,11 @@ MIN_MEMBER: Final = "stretto.dev/min-member"
 GROUP_SIZE: Final = "stretto.dev/group-size"
 """Annotation on a PodGroup: how many pods it will have, where its maker knows."""
 
+DURATION: Final = "stretto.dev/duration"
+"""Annotation on a pod or a PodGroup: seconds that it is expected to run once placed."""
+
+LONGEST: Final = 10_000_000_000
+"""Three centuries in seconds: a run time beyond is in milliseconds, or worse."""
 KEPT: Final = 50_000
 """Parsed texts that are kept; all are forgotten when there are more."""
 
@@ -35,6 +41,7 @@ _GROUP: Final = GROUP_NAME.encode()
 _OURS: Final = b"stretto.dev/"
 _TEXTS: Final = msgspec.json.Decoder(dict[str, str])
 _OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
+_NOTES: Final = (GROUP_NAME, QUEUE_NAME, MIN_MEMBER, DURATION)
 _LATE: Final = frozenset({PodGroupPhase.TIMEOUT})
 _RAN: Final = frozenset(
     {
@@ -55,6 +62,8 @@ class Notes(NamedTuple):
     queue: str = ""
     #: How many of its owner's pods must fit together, as written; empty for the table's number.
     min_member: str = ""
+    #: Seconds that it is expected to run, as written; empty where nobody knows.
+    duration: str = ""
     #: Why they cannot be read; empty where they can.
     fault: str = ""
 
@@ -85,6 +94,8 @@ class Wish(NamedTuple):
     min_member: int = 1
     #: Its queue.
     queue: str = DEFAULT_QUEUE
+    #: Seconds that it is expected to run; infinity where it does not say.
+    duration: float = inf
     #: Why the pod contradicts itself; empty where it does not.
     fault: str = ""
 
@@ -106,6 +117,7 @@ class Reader:
         self._owners: dict[bytes, Owner] = {}
         self._wishes: dict[tuple[str, Notes, Owner], Wish] = {}
         self._owned: dict[bytes, Wish] = {}
+        self._merged: tuple[Notes, Notes, Notes] = (_NOTHING, _NOTHING, _NOTHING)
 
     def wish(self, meta: MetaHead) -> Wish:
         """The unit that a pod asks to be part of."""
@@ -118,7 +130,7 @@ class Reader:
             text = bytes(meta.labels)
             labels = kept.get(text) or self._read_notes(text)
             if labels is not _NOTHING:
-                notes = labels if notes is _NOTHING else _merged(notes, labels)
+                notes = labels if notes is _NOTHING else self._merge(notes, labels)
         if not meta.owner_references:
             return PLAIN if notes is _NOTHING else self._wish(meta.namespace, notes, _NOBODY)
         text = bytes(meta.owner_references)
@@ -129,6 +141,13 @@ class Reader:
             found = self._wish(meta.namespace, notes, self._read_owner(text))
             _keep(self._owned, text, found)
         return found
+
+    def _merge(self, first: Notes, second: Notes) -> Notes:
+        """Annotations say more exactly what labels say too; the pods of a gang say the same."""
+        if self._merged[0] is not first or self._merged[1] is not second:
+            both = Notes(*(one or other for one, other in zip(first, second, strict=True)))
+            self._merged = (first, second, both)
+        return self._merged[2]
 
     def _wish(self, namespace: str, notes: Notes, owner: Owner) -> Wish:
         if notes is _NOTHING and owner is _NOBODY:
@@ -143,16 +162,17 @@ class Reader:
     def _make(self, namespace: str, notes: Notes, owner: Owner) -> Wish:
         queue = notes.queue or DEFAULT_QUEUE
         min_member, complaint = self._min_member(notes.min_member, owner.kind)
-        fault = notes.fault or owner.fault or complaint
+        duration, wrong = read_duration(notes.duration)
+        fault = notes.fault or owner.fault or complaint or wrong
         if fault:
             return Wish(queue=queue, fault=fault)
         if notes.group:
             key = group_unit(f"{namespace}/{notes.group}")
-            return Wish(key, key, UnitKind.POD_GROUP, NO_GROUP, queue)
+            return Wish(key, key, UnitKind.POD_GROUP, NO_GROUP, queue, duration)
         if not owner.uid:
-            return Wish(queue=queue)
+            return Wish(queue=queue, duration=duration)
         key = f"OwnerUnit/{owner.kind}/{namespace}/{owner.name}"
-        return Wish(owner.uid, key, UnitKind.OWNER, min_member, queue)
+        return Wish(owner.uid, key, UnitKind.OWNER, min_member, queue, duration)
 
     def _min_member(self, written: str, kind: str) -> tuple[int, str]:
         asked = written or self._min_members.get(kind, 1)
@@ -201,8 +221,22 @@ def _parse_notes(text: bytes) -> Notes:
         texts = _TEXTS.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Notes(fault=f"labels or annotations: expected texts by name: {error}")
-    found = Notes(texts.get(GROUP_NAME, ""), texts.get(QUEUE_NAME, ""), texts.get(MIN_MEMBER, ""))
+    found = Notes(*(texts.get(name, "") for name in _NOTES))
     return found if any(found) else _NOTHING
+
+
+def read_duration(written: str) -> tuple[float, str]:
+    """Seconds that something is expected to run, and what is wrong with how that is written."""
+    if not written:
+        return inf, ""
+    try:
+        seconds = float(written)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST:
+        expected = f"seconds from 0 to {LONGEST:,}"
+        return inf, f"annotation {DURATION}: got {written!r}, expected {expected}"
+    return seconds, ""
 
 
 def _parse_owner(text: bytes) -> Owner:
@@ -214,11 +248,6 @@ def _parse_owner(text: bytes) -> Owner:
         if owner.controller and owner.uid:
             return Owner(owner.uid, owner.kind, owner.name)
     return _NOBODY
-
-
-def _merged(first: Notes, second: Notes) -> Notes:
-    """Annotations say more exactly what labels say too."""
-    return Notes(*(one or other for one, other in zip(first, second, strict=True)))
 
 
 class Group(NamedTuple):
@@ -238,6 +267,8 @@ class Group(NamedTuple):
     ran: bool
     #: Somebody has declared it timed out, which is final.
     late: bool
+    #: Seconds that its pods are expected to run; infinity where their own notes say.
+    duration: float
     #: Why it contradicts itself; empty where it does not.
     fault: str
 
@@ -249,9 +280,10 @@ def read_group(group: PodGroup, now: float, default_timeout: float) -> Group:
     wait = default_timeout if timeout is None else float(timeout)
     queue = meta.annotations.get(QUEUE_NAME) or meta.labels.get(QUEUE_NAME, "")
     phase = group.status.phase
-    fault = _group_fault(group)
+    duration, wrong = read_duration(meta.annotations.get(DURATION, ""))
+    fault = _group_fault(group) or (wrong and f"PodGroup {meta.namespace}/{meta.name}: {wrong}")
     ran, late = phase in _RAN, phase in _LATE
-    return Group(meta.uid, spec.min_member, now, wait, queue, ran, late, fault)
+    return Group(meta.uid, spec.min_member, now, wait, queue, ran, late, duration, fault)
 
 
 def _group_fault(group: PodGroup) -> str:

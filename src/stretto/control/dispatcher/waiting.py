@@ -9,7 +9,7 @@ such a class need no shard to be told so.
 """
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Final, NamedTuple
 
@@ -18,6 +18,9 @@ from stretto.state.units import Unit
 
 Probe = Callable[[int], int]
 """From a class id to an upper bound of how many pods of it fit now."""
+
+Standing = Callable[[str, int, int], float]
+"""(queue, class id, pods more) to how much the queue would have: who has least is woken first."""
 
 SMALL: Final = 64
 """Dead entries that are not worth sweeping."""
@@ -94,8 +97,14 @@ class Ward:
 class WaitingRoom:
     """All sleepers, by ward."""
 
-    def __init__(self, safety_net: float) -> None:
-        """Start with nobody; ``safety_net`` is the longest time between two looks at a ward."""
+    def __init__(self, safety_net: float, standing: Standing | None = None) -> None:
+        """Start with nobody.
+
+        Args:
+            safety_net: the longest time between two looks at a ward.
+            standing: who goes before whom between queues; ``None`` where the rank alone decides.
+        """
+        self._standing = standing
         #: Classes that fit nowhere since they were last tried: (``Cure`` bits, priority) by id.
         self.closed: dict[int, tuple[int, int]] = {}
         #: Count of batches of events seen.
@@ -237,8 +246,9 @@ class WaitingRoom:
         """Probe one class and wake as many of its units as may fit, the first by rank first.
 
         Single pods use up room for one each. A gang may fail and leave its room to those behind
-        it, so gangs have as many tries as there is room; those of several classes, for which the
-        room of one says little, are all tried.
+        it, so gangs have as many tries as there is room. Whoever is out of tries ends it, so that
+        nobody is passed; what fails leaves its room to them. Units of several classes, for which
+        the room of one says little, are all tried.
         """
         everybody = class_id == NO_CLASS or any(ward.forced for ward in wards)
         room = 1 << 62 if everybody else probe(class_id)
@@ -251,16 +261,29 @@ class WaitingRoom:
         self.closed.pop(class_id, None)
         fitting = [ward for ward in wards if ward.key.need <= room]
         singles = gangs = room
-        while (first := _first_ward(fitting, singles > 0, gangs > 0)) is not None:
+        ahead, may_wake = self._ahead(class_id, fitting), True
+        while (first := _first_ward(fitting, ahead, may_wake)) is not None:
+            if not first.key.mixed and (gangs if first.key.need > 1 else singles) <= 0:
+                may_wake = False
+                continue
             unit = self._take(first)
             if unit is None:
                 return
+            if ahead is not None:
+                ahead.woken(first.key.queue, len(unit.pending))
             woken.append(unit)
             self._awake[unit] = (class_id, False)
             if first.key.need > 1:
                 gangs -= not first.key.mixed
             elif not first.key.mixed:
                 singles -= len(unit.pending)
+
+    def _ahead(self, class_id: int, wards: list[Ward]) -> "_Ahead | None":
+        """Who goes before whom, where there are several queues to choose from."""
+        if self._standing is None or class_id == NO_CLASS:
+            return None
+        queues = {ward.key.queue for ward in wards}
+        return _Ahead(self._standing, class_id, queues) if len(queues) > 1 else None
 
     def _take(self, ward: Ward) -> Unit | None:
         """Take out the first sleeper that may be woken; its state is left to the caller."""
@@ -316,16 +339,35 @@ class WaitingRoom:
             self.closed.pop(ward.key.class_id, None)
 
 
-def _first_ward(wards: list[Ward], singles: bool, gangs: bool) -> Ward | None:
-    """Where the sleeper with the smallest rank lies of those that may be woken."""
+class _Ahead:
+    """How much each queue would have with what was woken of it; the least goes first."""
+
+    def __init__(self, standing: Standing, class_id: int, queues: Iterable[str]) -> None:
+        self._standing = standing
+        self._class_id = class_id
+        self._woken = dict.fromkeys(queues, 0)
+        #: By queue.
+        self.share = {queue: standing(queue, class_id, 0) for queue in self._woken}
+
+    def woken(self, queue: str, pods: int) -> None:
+        """So many more pods of a queue were woken."""
+        self._woken[queue] += pods
+        self.share[queue] = self._standing(queue, self._class_id, self._woken[queue])
+
+
+def _first_ward(wards: list[Ward], ahead: _Ahead | None, not_mixed: bool) -> Ward | None:
+    """Where the next sleeper lies: the smallest share, then rank; perhaps of mixed wards only."""
     best: Ward | None = None
-    rank = inf
+    first = (inf, inf)
     for ward in wards:
         key = ward.key
-        if ward.live and (key.mixed or (gangs if key.need > 1 else singles)):
+        if ward.live and (key.mixed or not_mixed):
             unit = ward.first()
-            if unit is not None and unit.rank < rank:
-                best, rank = ward, unit.rank
+            if unit is None:
+                continue
+            place = (0.0 if ahead is None else ahead.share[key.queue], unit.rank)
+            if place < first:
+                best, first = ward, place
     return best
 
 
