@@ -24,7 +24,7 @@ FORMS = [
     {"cpu": "2", "ports": [80]},
     {"gpus": 1, "gpu_milli": 500},
     {"gpus": 2, "priority": 7},
-    {"cpu": "not a number"},
+    {"gpus": 1, "gpu_milli": "none"},
     {"scheduler": "other"},
     {"resources": {"x.io/a": "3"}},
 ]

@@ -129,12 +129,23 @@ class Pump:
         for events in _difference(feed.known(), listing):
             feed.apply(events, now)
             applied += len(events)
+        self._forget_abnormal(feed.kind, listing)
         feed.version = listing.version
         feed.watch = self._store.watch(feed.kind, listing.version)
         feed.list_at = now + self._compare_every
         self._failpoint("pump.listed")
         self._count(feed, applied)
         return applied
+
+    def _forget_abnormal(self, kind: Kind, listing: Listing) -> None:
+        """Nothing is wrong any more with objects that a list does not have."""
+        abnormal, word = self._cluster.abnormal, f"{kind.kind.lower()} "
+        noted = [key for key in abnormal if key.startswith(word)]
+        if noted:
+            present = {word + f"{r.namespace}/{r.name}".lstrip("/") for r in listing.records}
+            for key in noted:
+                if key not in present:
+                    del abnormal[key]
 
     def _count(self, feed: _Feed, events: int) -> None:
         self.applied[feed.kind.kind] = self.applied.get(feed.kind.kind, 0) + events

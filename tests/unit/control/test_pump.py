@@ -140,6 +140,19 @@ def test_a_list_tells_what_has_gone(line: Line) -> None:
     assert (names(pump), len(pump._cluster.nodes)) == (["b"], 0)
 
 
+def test_a_list_clears_what_is_said_of_unreadable_objects_that_have_gone(line: Line) -> None:
+    bad = [make_pod(name, gpus=1, gpu_milli="x") for name in ("a", "b")]
+    line.create(POD, bad)
+    line.create(NODE, [make_node("n", resources={"x.io/a": "9E"})])
+    pump = pump_of(line)
+    assert len(pump._cluster.abnormal) == 3
+    line.delete(POD, [Deletion("default", "a")])
+    line.delete(NODE, [Deletion("", "n")])
+    line.cut = True
+    pump.poll(0.0)
+    assert list(pump._cluster.abnormal) == ["pod default/b"]
+
+
 def test_after_a_list_the_old_watch_is_closed(line: Line) -> None:
     pump = pump_of(line)
     before = list(line.wires)
