@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from stretto.control.dispatcher.config import QueueConfig
+from stretto.control.dispatcher.config import Between, QueueConfig
 from stretto.state.claims import ConflictCause
 from stretto.state.lifecycle import PodEvent, PodState, UnitState, step_pods
 from stretto.state.units import Cure, Dispatch, Setback, UnitKind, Why
@@ -26,15 +26,27 @@ def traits() -> st.SearchStrategy[dict[str, Any]]:
     )
     common = st.fixed_dictionaries(
         {"priority": st.integers(0, 2), "class_id": st.integers(0, 2)},
-        optional={"queue": st.sampled_from(["prio", "strict", "other"])},
+        optional={
+            "queue": st.sampled_from(["prio", "strict", "other"]),
+            "duration": st.sampled_from([0, 3, 3.5, 60]),
+        },
     )
     return st.builds(lambda one, other: {**one, **other}, unit, common)
 
 
 class DispatcherMachine(RuleBasedStateMachine):
+    queues: tuple[QueueConfig, ...] = QUEUES
+    between = Between.WEIGHT
+
     def __init__(self) -> None:
         super().__init__()
-        self.desk = Desk(*QUEUES, shards=2, min_members={"Job": 2}, blocking_window=3)
+        self.desk = Desk(
+            *self.queues,
+            shards=2,
+            min_members={"Job": 2},
+            blocking_window=3,
+            between=self.between,
+        )
         self.inbox: list[tuple[Dispatch, list[int]]] = []
         self.born = 0
 
@@ -99,9 +111,12 @@ class DispatcherMachine(RuleBasedStateMachine):
             assert each.rows == unit.away
             if unit.kind is UnitKind.POD_GROUP and not unit.scheduled:
                 assert len(unit.bound) + each.at_least >= unit.min_member
-            assert each.blocking == (unit.queue == "strict")
-            assert unit.queue != "strict" or unit.rank < blocked
+            assert unit.queue != "strict" or self.may_leave(each, blocked)
         self.check_order(work)
+
+    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+        """Whether a unit of the strict queue may leave before those that failed are placed."""
+        return sent.blocking and sent.unit.rank < blocked
 
     def check_order(self, work: list[list[Dispatch]]) -> None:
         for queue in self.desk.dispatcher._places.queues:
@@ -226,7 +241,37 @@ class DispatcherMachine(RuleBasedStateMachine):
         return data.draw(st.lists(st.sampled_from(names), max_size=4, unique=True))
 
 
+class FairMachine(DispatcherMachine):
+    """Turns by dominant share, shortest first, and backfill behind failed heads."""
+
+    queues = (QueueConfig("prio", "ShortestFirst", 2.0), QueueConfig("strict", "Easy"))
+    between = Between.DRF
+
+    @rule(left=st.integers(0, 8), size=st.sampled_from([50, 100]))
+    def others_use_the_pool(self, left: int, size: int) -> None:
+        self.desk.pool.left, self.desk.pool.size = left, size
+
+    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+        return sent.blocking == (sent.unit.rank < blocked)
+
+    def check_order(self, work: list[list[Dispatch]]) -> None:
+        """Those that pass a failed head are out of order; no others are."""
+        ahead = [[each for each in one if each.unit.queue != "strict"] for one in work]
+        super().check_order(ahead)
+
+
+class FairShareMachine(FairMachine):
+    """Turns by one resource."""
+
+    between = Between.FAIR_SHARE
+
+
 TestDispatcherMachine = DispatcherMachine.TestCase
+TestFairMachine = FairMachine.TestCase
+TestFairShareMachine = FairShareMachine.TestCase
+TestFairMachine.settings = TestFairShareMachine.settings = settings(
+    settings.get_profile("quick"), max_examples=60, stateful_step_count=50
+)
 TestDispatcherMachine.settings = settings(
     settings.get_profile("quick"), max_examples=60, stateful_step_count=50
 )

@@ -32,12 +32,14 @@ def owned_by(kind: str, name: str, uid: str = "") -> msgspec.Raw:
 
 
 def make_meta(name: str, uid: str, **notes: Any) -> MetaHead:
-    """Notes: group, queue, labels, annotations, owner (raw)."""
+    """Notes: group, queue, duration, labels, annotations, owner (raw)."""
     annotations = dict(notes.get("annotations", {}))
     if "group" in notes:
         annotations[GROUP_NAME] = notes["group"]
     if "queue" in notes:
         annotations["stretto.dev/queue"] = notes["queue"]
+    if "duration" in notes:
+        annotations["stretto.dev/duration"] = str(notes["duration"])
     return MetaHead(
         name=name,
         namespace="ns",
@@ -62,13 +64,33 @@ def make_group(name: str, min_member: int, timeout: int | None = None, **more: A
     )
 
 
+class FlatPool:
+    """One pool of one resource: a pod of class n asks for n + 1 of it, and for a place."""
+
+    def __init__(self, size: int = 100) -> None:
+        self.size, self.left = size, size
+
+    def asks(self, class_id: int) -> tuple[tuple[int, int], ...]:
+        return ((0, class_id + 1), (3, 1))
+
+    def capacity(self) -> dict[int, int]:
+        return {0: self.size, 3: 1 << 20}
+
+    def free(self) -> dict[int, int]:
+        return {0: self.left, 3: 1 << 20}
+
+    def column(self, name: str) -> int:
+        return {"cpu": 0, "pods": 3}[name]
+
+
 class Desk:
     """Everything around one dispatcher; time stands still unless a test moves ``now``."""
 
     def __init__(self, *queues: QueueConfig, shards: int = 1, **config: Any) -> None:
         self.pods, self.units, self.now = Pods(), Units(), 0.0
+        self.pool = FlatPool()
         self.dispatcher = Dispatcher(
-            self.pods, self.units, DispatcherConfig(queues=queues, **config)
+            self.pods, self.units, DispatcherConfig(queues=queues, **config), self.pool
         )
         for number in range(shards):
             self.dispatcher.add_shard(number)

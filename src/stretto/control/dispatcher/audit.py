@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from stretto.control.dispatcher.places import Places
 from stretto.state.lifecycle import PodState, UnitState
+from stretto.state.shares import Shares
 from stretto.state.units import Unit, UnitKind
 
 _WANTING = frozenset(
@@ -19,6 +20,7 @@ _WANTING = frozenset(
         PodState.NOMINATED,
     }
 )
+_HOLDING = frozenset({PodState.ASSUMED, PodState.BOUND})
 
 
 def audit(places: Places, gated: Iterable[int] = ()) -> list[str]:
@@ -26,7 +28,7 @@ def audit(places: Places, gated: Iterable[int] = ()) -> list[str]:
 
     Holds between calls, once all changes of the cluster have been absorbed.
     """
-    return [*_rows(places, set(gated)), *_units(places), *_counts(places)]
+    return [*_rows(places, set(gated)), *_units(places), *_counts(places), *_usage(places)]
 
 
 def _rows(places: Places, gated: set[int]) -> Iterator[str]:
@@ -75,6 +77,31 @@ def _units(places: Places) -> Iterator[str]:
             yield f"unit {unit.key} is queued below its minimum"
     for unit, listed in found.items():
         yield f"unit {unit.key} lies in {listed} and has no pod"
+
+
+def _usage(places: Places) -> Iterator[str]:
+    """What queues hold is what their live claims ask, and only what is at shards is promised."""
+    usage, pods = places.usage, places.pods
+    if usage is None:
+        return
+    claims = Shares()
+    for row, held in usage.held().items():
+        claims.charge(held.queue, held.amounts)
+        if pods.serial[row] != held.serial or PodState(int(pods.state[row])) not in _HOLDING:
+            yield f"row {row} is charged to queue {held.queue} and holds nothing"
+        if held.amounts != usage.pool.asks(int(pods.class_id[row])):
+            yield f"row {row} is charged other amounts than it asks"
+    for row, unit in enumerate(places.units.by_row):
+        state = PodState(int(pods.state[row])) if row < pods.length else PodState.GONE
+        if unit is not None and state in _HOLDING and row not in usage.held():
+            yield f"row {row} holds something and is charged to nobody"
+    for queue in {*claims.queues(), *usage.claims.queues()}:
+        if claims.usage(queue) != usage.claims.usage(queue):
+            yield f"queue {queue} holds other amounts than its claims"
+    promised = sum(usage.promises.pods(queue) for queue in usage.promises.queues())
+    at_shards = sum(places.shards.units)
+    if promised != at_shards:
+        yield f"{promised} units are promised something, {at_shards} are at shards"
 
 
 def _counts(places: Places) -> Iterator[str]:

@@ -70,6 +70,13 @@ class Views:
         """Units in each queue."""
         return {queue.name: queue.order.live for queue in self._places.queues}
 
+    def usage(self) -> Mapping[str, Mapping[int, int]]:
+        """What each queue's claims hold, by column; nothing where no policy asks for it."""
+        usage = self._places.usage
+        if usage is None:
+            return {}
+        return {queue: usage.claims.usage(queue) for queue in usage.claims.queues()}
+
     def outstanding(self) -> Mapping[int, int]:
         """Pods that each living shard has been given and has not answered."""
         shards = self._places.shards
