@@ -21,6 +21,18 @@ from typing import Any
 import yaml
 
 HERE = Path(__file__).parent
+COLUMNS = (
+    "workload",
+    "pods/s (goal, floor)",
+    "CPU us",
+    "kernel us",
+    "decoder alone",
+    "p50 / p99 ms at 10,000/s",
+    "peak MB",
+    "conflicts",
+    "equal",
+)
+START, END = "<!-- engine -->", "<!-- /engine -->"
 
 
 def machine() -> dict[str, Any]:
@@ -66,6 +78,45 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+def cells(workload: dict[str, Any]) -> list[str]:
+    """One row of the page's table."""
+    found = workload["result"]
+    bars = f" ({workload['goal']:,}, {workload['floor']:,})" if "goal" in workload else ""
+    waits = f"{found['p50_ms']} / {found['p99_ms']}" if found["p50_ms"] is not None else "-"
+    return [
+        workload["name"],
+        f"{found['end_to_end_per_s']:,.0f}{bars}",
+        f"{found['cpu_us_per_pod']:.1f}",
+        f"{found['kernel_us_per_pod']:.1f}",
+        f"{found['decode_only_per_s']:,.0f}",
+        waits,
+        f"{found['rss_mb']:,.0f}",
+        f"{found['conflicts']:.2%}",
+        "yes" if found["equal_to_reference"] else "NO",
+    ]
+
+
+def write_page(record: dict[str, Any]) -> None:
+    """Put the figures into the page on performance."""
+    page = HERE.parent / "docs" / "performance.md"
+    head, _, rest = page.read_text().partition(START)
+    _, _, tail = rest.partition(END)
+    host = record["machine"]
+    machine = (
+        f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, "
+        f"Python {host['python']}, NumPy {host['numpy']}, numba {host['numba']}, "
+        f"load {host['load_before']:.1f} at the end."
+    )
+    lines = [
+        machine,
+        "",
+        "| " + " | ".join(COLUMNS) + " |",
+        "| " + " | ".join("---" for _ in COLUMNS) + " |",
+    ]
+    lines += ["| " + " | ".join(cells(each)) + " |" for each in record["workloads"]]
+    page.write_text(head + START + "\n" + "\n".join(lines) + "\n" + END + tail)
+
+
 def main() -> None:
     """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -90,6 +141,8 @@ def main() -> None:
     target.parent.mkdir(exist_ok=True)
     record = {"commit": commit(), "machine": machine(), "workloads": found}
     target.write_text(json.dumps(record, indent=1) + "\n")
+    if not asked.only:
+        write_page(record)
     print(f"recorded in {target.relative_to(HERE.parent)}")
 
 

@@ -2,7 +2,8 @@
 
 A rule of a plugin author depends on what is on a slot, like a built-in one, but the kernels do not
 know it. It is asked for exactly the slots that are scored anew, so the class cache keeps its
-answers too. A rule that fails refuses the slots it was asked about, by name, and the scheduler goes on.
+answers too. A rule that fails refuses the slots it was asked about, by name, and the scheduler
+goes on.
 """
 
 from typing import Any

@@ -25,14 +25,9 @@ from stretto.framework.kernels_numpy_point import (
 from stretto.framework.program import (
     Batch,
     Choice,
-    ClassTable,
     DevicePick,
-    PairScore,
     Pick,
     ScoreCache,
-    ScoreTable,
-    StaticTable,
-    TypicalPods,
 )
 from stretto.state.devices import WHOLE
 from stretto.state.resources import CPU

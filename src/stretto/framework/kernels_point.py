@@ -224,7 +224,7 @@ def device_score(code, classes, c, s, view, census):
     DotProd and BestFit measure by the study's largest node (128 cores, 8 GPUs); what lies beyond
     on larger nodes is clipped.
     """
-    free, device_free, device_kind, device_model = view
+    free, device_free, device_kind, _ = view
     need, milli = classes.device[c, 0], classes.device[c, 1]
     kind = classes.device[c, 2] if need > 0 else 1
     gpu_free = 0
