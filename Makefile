@@ -82,7 +82,8 @@ test-all: test ## Run the long tests too (properties with many examples, full pr
 
 .PHONY: chaos
 chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS=400
-	@$(BIN)/stretto chaos --seeds $(SEEDS) --steps $(STEPS)
+	@mkdir -p out
+	@$(BIN)/stretto chaos --seeds $(SEEDS) --steps $(STEPS) --json out/chaos.json --out out
 
 .PHONY: bench
 bench: $(VENV)/.installed ## Measure what this machine can do: 20,000 nodes, 1,000,000 running pods

@@ -51,6 +51,8 @@ class Laws:
         self._claims: dict[str, Claim] = {}
         self._last: dict[str, Claim] = {}
         self._adrift: set[str] = set()
+        self._seen: dict[str, int] = {}
+        self._present: set[str] = set()
         self._broken: list[Breach] = []
         self._number = 0
         self._position = -1
@@ -62,6 +64,8 @@ class Laws:
         self._number += 1
         self._position = -1
         self._adrift |= self._claims.keys()
+        self._seen.clear()
+        self._present.clear()
         plane.observers.append(self._look_at)
 
     def _look_at(self, step: Step) -> None:
@@ -81,6 +85,7 @@ class Laws:
         found += self._acknowledged()
         found += self._gangs(landings)
         found += self._books(plane)
+        found += self._no_way_back(plane)
         if whole and step % AUDIT_EVERY == 0 and not plane.cluster.changes:
             self.checked["3 every unit in one place"] += 1
             found += [Breach(3, text) for text in plane.dispatcher.audit()]
@@ -106,12 +111,12 @@ class Laws:
                 if known is not None:
                     now[uid] = known
                 continue
-            nodes = cluster.nodes
-            if known is not None and (known.plane, known.node) == (self._number, nodes.names[slot]):
-                now[uid] = known  # the same claim, followed to a node that has come back
+            nodes, mask = cluster.nodes, int(pods.devices[row])
+            claim = Claim(self._number, nodes.names[slot], nodes.uids[slot], mask)
+            if known is not None and known._replace(node_uid=claim.node_uid) == claim:
+                now[uid] = known  # the same claim; its node may have come back as another
                 continue
-            mask = int(pods.devices[row])
-            now[uid] = Claim(self._number, nodes.names[slot], nodes.uids[slot], mask)
+            now[uid] = claim
             fresh.append((uid, slot))
         self._claims = now
         self._last.update(now)
@@ -243,6 +248,22 @@ class Laws:
             width = min(len(expected), len(used))
             if (expected[:width] != used[:width]).any():
                 found.append(Breach(1, f"slot {slot} is booked as {used.tolist()}, not {expected}"))
+        return found
+
+    def _no_way_back(self, plane: Plane) -> list[Breach]:
+        """What is known of a node never becomes older, and one that has gone stays gone."""
+        nodes = plane.cluster.nodes
+        found = []
+        present = set()
+        for name, slot in nodes.by_name.items():
+            uid, version = nodes.uids[slot], int(nodes.versions[slot])
+            before = self._seen.get(uid)
+            if before is not None and (before > version or uid not in self._present):
+                found.append(Breach(3, f"node {name}: version {version} known after {before}"))
+            self._seen[uid] = version
+            present.add(uid)
+        self._present = present
+        self.checked["3 nothing known grows older"] += 1
         return found
 
 

@@ -1,0 +1,230 @@
+"""Bugs for the simulator to find: parts of the product, wrapped by the tests and nowhere else.
+
+Each is something that a scheduler really got wrong once. A plant takes pytest's monkeypatch and
+spoils one part; what it spoils is put right again at the end of the test.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from stretto.control.binder import binder as binder_module
+from stretto.control.binder.binder import Binder
+from stretto.control.binder.conflicts import Judge
+from stretto.control.dispatcher.answers import Answers
+from stretto.control.dispatcher.dispatcher import Dispatcher
+from stretto.control.pump import Pump
+from stretto.framework.runtime import Engine
+from stretto.state.cluster import Cluster
+from stretto.state.devices import Devices
+from stretto.state.ingest import Ingest
+from stretto.state.ledger import Ledger
+from stretto.state.pods import NO_SLOT
+from stretto.stores.journal import SqliteJournal
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Code, EventType, Outcome, Reply
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+PLANTS: dict[str, Plant] = {}
+#: Faults that a plant needs and that must be frequent enough to meet it in a few seeds.
+HEAT: dict[str, dict[str, float]] = {
+    "a_refused_second_try_frees_the_claim": {"late_request": 0.5, "refused_write": 0.5},
+    "a_refusal_leaves_the_snapshot_as_it_is": {"late_plan": 0.6},
+    "the_binder_does_not_check_rules": {"late_plan": 0.6},
+    "an_old_list_is_believed": {"stale_list": 0.5, "cut_watch": 0.05},
+    "the_store_binds_a_bound_pod_again": {"late_request": 0.5},
+    "the_file_is_written_after_the_answer": {"store_crash": 0.05},
+}
+
+
+def plant(function: Plant) -> Plant:
+    PLANTS[function.__name__] = function
+    return function
+
+
+def wrap(patch: pytest.MonkeyPatch, owner: Any, name: str, wrapper: Callable[..., Any]) -> None:
+    """Put ``wrapper(original, self, ...)`` in the place of a method."""
+    original = getattr(owner, name)
+    patch.setattr(owner, name, lambda self, *a, **k: wrapper(original, self, *a, **k))
+
+
+# ------------------------------------------------------------ binder
+
+
+@plant
+def an_unknown_bind_frees_its_claim(patch: pytest.MonkeyPatch) -> None:
+    def send(original: Any, self: Binder, rows: Any, gangs: Any) -> Any:
+        rows, replies = original(self, rows, gangs)
+        no = Reply(Outcome.REFUSED, Code.TIMEOUT)
+        return rows, [no if r.outcome is Outcome.UNKNOWN else r for r in replies]
+
+    wrap(patch, Binder, "_send", send)
+
+
+@plant
+def an_unknown_bind_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Binder, "_doubt", lambda self, row, look_at, until: None)
+
+
+@plant
+def a_refused_second_try_frees_the_claim(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(binder_module, "FLIGHT", 0.0)
+
+
+@plant
+def a_new_binder_adopts_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Binder, "_adopt", lambda self: None)
+
+
+@plant
+def gangs_are_bound_pod_by_pod(patch: pytest.MonkeyPatch) -> None:
+    wrap(patch, Binder, "_send", lambda original, self, rows, gangs: original(self, rows, []))
+
+
+@plant
+def the_binder_does_not_check_fit(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Judge, "_grant_all", lambda self, plan: False)
+    patch.setattr(Ledger, "fits", lambda self, slot, amounts: bool(self.slots.live[slot]))
+
+
+@plant
+def the_binder_does_not_check_rules(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Engine, "is_eligible", lambda self, class_id, slot: True)
+
+
+@plant
+def a_gang_is_granted_in_part(patch: pytest.MonkeyPatch) -> None:
+    def judge(original: Any, self: Judge, plan: Any) -> Any:
+        units = [unit._replace(at_least=1) for unit in plan.units]
+        return original(self, plan._replace(units=units))
+
+    wrap(patch, Judge, "judge", judge)
+
+
+@plant
+def a_refusal_leaves_the_snapshot_as_it_is(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Judge, "_touch", lambda self, plan, claims: None)
+
+
+@plant
+def device_masks_are_not_compared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Devices, "covers", lambda self, slot, mask, request: True)
+
+
+# ------------------------------------------------------------ ledger
+
+
+@plant
+def a_claim_is_not_charged(patch: pytest.MonkeyPatch) -> None:
+    def add(original: Any, self: Cluster, rows: Any, slots: Any, sign: int) -> None:
+        if sign < 0:
+            original(self, rows, slots, sign)
+
+    wrap(patch, Cluster, "_add_amounts", add)
+
+
+@plant
+def a_refund_comes_twice(patch: pytest.MonkeyPatch) -> None:
+    def refund(original: Any, self: Cluster, row: int) -> None:
+        slot = int(self.pods.slot[row])
+        original(self, row)
+        if slot != NO_SLOT:
+            self.ledger.charge(slot, self.classes[int(self.pods.class_id[row])].requests, -1)
+
+    wrap(patch, Cluster, "refund", refund)
+
+
+# ------------------------------------------------------------ pump and ingest
+
+
+@plant
+def a_cut_watch_is_read_on_and_nothing_compared(patch: pytest.MonkeyPatch) -> None:
+    def relist(original: Any, self: Pump, feed: Any, now: float) -> int:
+        if feed.watch is not None:
+            feed.list_at = now + 1.0
+            return 0
+        return original(self, feed, now)
+
+    wrap(patch, Pump, "_relist", relist)
+
+
+@plant
+def an_old_list_is_believed(patch: pytest.MonkeyPatch) -> None:
+    def relist(original: Any, self: Pump, feed: Any, now: float) -> int:
+        feed.version = 0
+        return original(self, feed, now)
+
+    wrap(patch, Pump, "_relist", relist)
+
+
+@plant
+def a_finished_pod_keeps_its_room(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("stretto.state.ingest._FINISHED", frozenset())
+
+
+@plant
+def the_end_of_a_node_is_missed(patch: pytest.MonkeyPatch) -> None:
+    def nodes(original: Any, self: Ingest, events: Any) -> None:
+        original(self, [event for event in events if event.type is not EventType.DELETED])
+
+    wrap(patch, Ingest, "nodes", nodes)
+
+
+# ------------------------------------------------------------ dispatcher
+
+
+@plant
+def a_dead_shard_takes_its_units_along(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Answers, "lose_shard", lambda self, number, now: None)
+
+
+@plant
+def nobody_is_woken(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Dispatcher, "wake", lambda self, cures, probe, now: 0)
+
+
+@plant
+def refused_claims_are_not_queued_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Answers, "settle", lambda self, refused, now: None)
+
+
+# ------------------------------------------------------------ stores
+
+
+@plant
+def the_store_binds_a_bound_pod_again(patch: pytest.MonkeyPatch) -> None:
+    def bind(original: Any, self: MemoryStore, binds: Any) -> Any:
+        for each in binds:
+            space = self._table_of_pods().get(each.namespace, {})
+            old = space.get(each.name)
+            if old is not None and old.node:
+                space[each.name] = msgspec.structs.replace(old, node="")
+        return original(self, binds)
+
+    from stretto.api.kinds import POD
+
+    patch.setattr(
+        MemoryStore, "_table_of_pods", lambda self: self._table(POD).spaces, raising=False
+    )
+    wrap(patch, MemoryStore, "bind", bind)
+
+
+@plant
+def the_file_is_written_after_the_answer(patch: pytest.MonkeyPatch) -> None:
+    """Durable seeds only: what was acknowledged last is not in the file yet when it is closed."""
+    kept: dict[int, list[Any]] = {}
+
+    def write(original: Any, self: SqliteJournal, draft: Any) -> None:
+        waiting = kept.setdefault(id(self), [])
+        waiting.append(draft)
+        if len(waiting) > 1:
+            original(self, waiting.pop(0))
+
+    def close(original: Any, self: SqliteJournal) -> None:
+        kept.pop(id(self), None)
+        original(self)
+
+    wrap(patch, SqliteJournal, "write", write)
+    wrap(patch, SqliteJournal, "close", close)

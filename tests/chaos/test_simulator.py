@@ -1,0 +1,140 @@
+"""The simulator itself: a clean product passes, a seed replays exactly, everything fires."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from stretto.base.errors import InputError
+from stretto.lab.chaos.fate import Fate, Fault
+from stretto.lab.chaos.run import run_seed
+from stretto.lab.chaos.setup import CHANGES, FAILPOINTS, HIGHEST_ODDS, draw
+from stretto.lab.chaos.trace import Failure, load, save
+from stretto.stores.faults import FAULTS
+
+pytestmark = pytest.mark.chaos
+
+STEPS = 100
+BUNCH = 10
+HASH = "from stretto.lab.chaos.run import run_seed; print(run_seed(3, 60).trace)"
+
+
+@pytest.mark.parametrize("first", range(0, 200, BUNCH))
+def test_no_law_is_broken(first: int) -> None:
+    broken = {
+        s: r.breaches for s in range(first, first + BUNCH) if (r := run_seed(s, STEPS)).breaches
+    }
+    assert broken == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("first", range(10_000, 11_000, 50))
+def test_no_law_is_broken_by_longer_runs(first: int) -> None:
+    broken = {s: r.breaches for s in range(first, first + 50) if (r := run_seed(s, 400)).breaches}
+    assert broken == {}
+
+
+@pytest.mark.parametrize("seed", [0, 5, 11])
+def test_the_same_seed_gives_the_same_trace(seed: int) -> None:
+    assert run_seed(seed, STEPS).trace == run_seed(seed, STEPS).trace
+
+
+def test_another_hash_seed_gives_the_same_trace() -> None:
+    def child(hash_seed: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-c", HASH],
+            env={"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert {child("1"), child("2")} == {run_seed(3, 60).trace + "\n"}
+
+
+def test_different_seeds_give_different_traces() -> None:
+    assert len({run_seed(seed, 20).trace for seed in range(5)}) == 5
+
+
+def test_what_happened_is_all_that_it_takes_to_replay() -> None:
+    result = run_seed(4, STEPS)
+    assert run_seed(4, STEPS, only=result.happened).trace == result.trace
+
+
+def test_a_masked_fault_leaves_the_decisions_of_others_alone() -> None:
+    odds = {"a": 0.5, "b": 0.5}
+    whole, part = Fate(1, odds), Fate(1, {"b": 0.5})
+    for fate in (whole, part):
+        for step in range(50):
+            fate.begin(step)
+            fate.fires("a")
+            fate.fires("b")
+    assert [f for f in whole.happened if f.kind == "b"] == part.happened
+
+
+def test_every_kind_of_fault_and_change_is_met() -> None:
+    met: Counter[str] = Counter()
+    weights: Counter[str] = Counter()
+    for seed in range(60):
+        met.update(run_seed(seed, 60).fired)
+        weights.update(kind for kind, weight in draw(seed).weights.items() if weight)
+    rare = {"store_crash"}
+    assert set(HIGHEST_ODDS) - rare - set(met) == set()
+    assert set(weights) == set(CHANGES)
+
+
+def test_every_fault_of_the_store_is_known() -> None:
+    assert set(FAULTS) <= set(HIGHEST_ODDS)
+
+
+def test_every_failpoint_of_the_source_is_known(repo_root: Path) -> None:
+    texts = [path.read_text() for path in (repo_root / "src" / "stretto").rglob("*.py")]
+    named = {name for text in texts for name in re.findall(r'_failpoint\("([^"]+)"\)', text)}
+    assert named == set(FAILPOINTS)
+
+
+# ------------------------------------------------------------ failures as files
+
+
+def test_a_failure_is_kept_and_found_again(tmp_path: Path) -> None:
+    failure = Failure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),))
+    save(failure, tmp_path / "f.json")
+    assert load(tmp_path / "f.json") == failure
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"schema": 3}', "[1]"])
+def test_a_file_that_is_no_failure_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text(text)
+    with pytest.raises(InputError, match="a failure saved by stretto chaos"):
+        load(tmp_path / "f.json")
+
+
+# ------------------------------------------------------------ the command
+
+
+def stretto(*words: str) -> "subprocess.CompletedProcess[str]":
+    line = [sys.executable, "-m", "stretto.cli.main", "chaos", *words]
+    return subprocess.run(line, capture_output=True, text=True)
+
+
+def test_the_command_reports_as_json() -> None:
+    done = stretto("--seeds", "2", "--steps", "20", "--json", "-", "-q")
+    report = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert (report["schema"], report["seeds"], report["failing"]) == ("stretto.chaos/v1", 2, [])
+
+
+def test_a_mended_failure_replays_clean(tmp_path: Path) -> None:
+    save(Failure(3, 7, ("law 1: x",), (Fault(2, "kill_plane", 0),)), tmp_path / "f.json")
+    done = stretto("--replay", str(tmp_path / "f.json"))
+    assert done.returncode == 0
+    assert "laws hold" in done.stdout
+
+
+def test_a_missing_replay_file_is_a_usage_error() -> None:
+    assert stretto("--replay", "nowhere.json").returncode == 2
