@@ -2,6 +2,7 @@
 
 import click
 
+from stretto.base.errors import CheckFailedError
 from stretto.cli import options
 from stretto.cli.options import Common
 from stretto.lab.asked import EngineBench
@@ -15,6 +16,7 @@ bench = click.Group(
     params=options.shared_options(out=False),
     help="Measure what this machine can do.",
 )
+
 
 @options.command(
     "engine",
@@ -105,6 +107,10 @@ def engine(common: Common, asked: EngineBench) -> None:
     common.console.table(["engine", ""], rows)
     stages = sorted(found.stages.items(), key=lambda each: -each[1])
     common.console.table(["stage", "share"], [(name, f"{part:.1%}") for name, part in stages])
+    if not found.equal_to_reference:
+        raise CheckFailedError(
+            "fast results against the reference", "a class of the sample differs"
+        )
 
 
 bench.add_command(engine)

@@ -9,7 +9,6 @@ are compared with the rules' own reference on a sample of classes: a fast wrong 
 import gc
 import resource
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -28,6 +27,7 @@ from stretto.inputs.workloads import poisson_times, synthetic_nodes
 from stretto.lab.asked import EngineBench
 from stretto.lab.stopwatch import Stopwatches
 from stretto.plane import Plane, PlaneConfig, Step
+from stretto.sim.live_setup import MEMORY, open_store
 from stretto.state.classes import Classes
 from stretto.state.resources import Resources
 from stretto.stores.memory import MemoryStore
@@ -104,6 +104,7 @@ class _Bench:
         self.clock = WallClock()
         self.rng = Rng(seed)
         started = self.clock.monotonic()
+        profile = load_profile(asked.profile)
         spec = TemplateSpec(
             classes=asked.classes,
             constrained=asked.constrained,
@@ -115,7 +116,7 @@ class _Bench:
         self.store = self._store()
         self._load()
         config = PlaneConfig(
-            profile=load_profile(asked.profile),
+            profile=profile,
             shards=asked.shards,
             seed=seed,
             tier=asked.tier,
@@ -128,10 +129,10 @@ class _Bench:
         self.setup_s = self.clock.monotonic() - started
 
     def _store(self) -> MemoryStore | SqliteStore:
-        if self.asked.store.startswith("sqlite:"):
-            path = Path(self.asked.store.removeprefix("sqlite:"))
-            return SqliteStore(path, self.clock, self.rng.child("store"))
-        return MemoryStore(self.clock, self.rng.child("store"), HISTORY)
+        rng = self.rng.child("store")
+        if self.asked.store == MEMORY:
+            return MemoryStore(self.clock, rng, HISTORY)
+        return open_store(self.asked.store, self.clock, rng)
 
     def _load(self) -> None:
         """Nodes, and running pods as records that share their class's body."""

@@ -22,7 +22,9 @@ from stretto.stores.memory import MemoryStore
 from stretto.stores.sqlite import SqliteStore
 from stretto.stores.store import Store
 
-STORES: Final = ("memory", "sqlite:PATH")
+MEMORY: Final = "memory"
+"""A store that is gone with its process."""
+STORES: Final = (MEMORY, "sqlite:PATH")
 """How a store is spelled on the command line."""
 
 ProfileSource = str | dict[str, Any]
@@ -47,7 +49,7 @@ class Site(NamedTuple):
     plane: Plane
 
 
-def open_store(spelled: str, clock: Clock, rng: Rng) -> Store:
+def open_store(spelled: str, clock: Clock, rng: Rng) -> MemoryStore | SqliteStore:
     """The store that a command line names.
 
     Raises:
@@ -55,7 +57,7 @@ def open_store(spelled: str, clock: Clock, rng: Rng) -> Store:
         InputError: its file cannot be used.
     """
     kind, _, path = spelled.partition(":")
-    if spelled == "memory":
+    if spelled == MEMORY:
         return MemoryStore(clock, rng)
     if kind != "sqlite":
         raise UnknownNameError("store", spelled, STORES)
