@@ -1,5 +1,7 @@
 """``stretto run``: a scenario through the real plane, in real time."""
 
+import shutil
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,8 +196,8 @@ def _finish(console: Console, job: _Job, out: Path, *, plots: bool) -> "RunRepor
         "ended": sample.ended,
     }
     told: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
+    record = _record(console, job, told)  # first: whoever reads the tables may go away early
     _show(console, report, job, sample)
-    record = _record(console, job, told)
     drawn = _draw(console, report, out) if plots else []
     if drawn:
         console.data(f"plots in {out}: {', '.join(drawn)}")
@@ -228,16 +230,23 @@ def _try_next(console: Console, job: _Job, report: "RunReport | None") -> None:
     """Commands that answer the next question, with names of this run."""
     if report is None:
         return
-    pods = job.site.plane.cluster.pods
+    pods, typed = job.site.plane.cluster.pods, _as_typed()
     console.note("try next:")
     if report.waiting:
         pod = _short(report.waiting[0].example)
-        console.note(f"  stretto explain {pod}    # why it is pending")
+        console.note(f"  {typed} explain {pod}    # why it is pending")
     placed = [row for row in pods.rows().tolist() if pods.slot[row] >= 0]
     if placed:
         pod = _short(pods.key(placed[len(placed) // 2]))
-        console.note(f"  stretto explain {pod}    # why it is where it is")
-    console.note("  stretto explain --runs    # the records of earlier runs")
+        console.note(f"  {typed} explain {pod}    # why it is where it is")
+    console.note(f"  {typed} explain --runs    # the records of earlier runs")
+
+
+def _as_typed() -> str:
+    """This program as its user types it: by its path where the shell would not find it."""
+    started = sys.argv[0]
+    found = shutil.which("stretto") or Path(started).name != "stretto"
+    return "stretto" if found else started
 
 
 def _short(pod: str) -> str:

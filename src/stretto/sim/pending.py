@@ -28,7 +28,7 @@ GANGS_ASKED: Final = 20
 """Gangs that are asked how far they would come: each costs a placement of its own."""
 NOT_ASKED: Final = "not looked at"
 """Word for the pods of rarer kinds."""
-_PLACED: Final = (PodState.BOUND, PodState.GONE)
+_PLACED: Final = (PodState.ASSUMED, PodState.BOUND, PodState.GONE)
 _ROOM: Final = (Code.NO_ROOM, Code.TOO_BIG)
 
 
