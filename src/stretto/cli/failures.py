@@ -4,6 +4,7 @@ A command raises; it never prints an error and never calls `sys.exit`. With ``--
 is one JSON object on stderr, so that a program that reads the data can read the failure too.
 """
 
+import errno
 import json
 import os
 import sys
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple
 
 import click
 
-from stretto.base.errors import ExitCode, StrettoError
+from stretto.base.errors import ExitCode, StrettoError, with_hint
 
 #: What a shell shows for a program whose reader went away (128 + SIGPIPE).
 BROKEN_PIPE: Final = 141
@@ -20,6 +21,12 @@ BROKEN_PIPE: Final = 141
 SCHEMA: Final = "stretto.error/v1"
 #: I/O errors that mean "this path cannot be used", as against "the disk is full".
 _BAD_PATHS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+#: What to do about an I/O error, where there is something to do.
+_HINTS: Final = {
+    errno.ENOSPC: "free some and try again, or write elsewhere",
+    errno.EDQUOT: "free some and try again, or write elsewhere",
+    errno.EFBIG: "write elsewhere, or raise the limit on the size of files",
+}
 
 
 class Terminated(KeyboardInterrupt):
@@ -66,6 +73,8 @@ def failure_of(error: BaseException) -> Failure:
 def _usage(error: click.ClickException) -> str:
     """What was wrong with the command line, and where the right form stands."""
     text = error.format_message().strip()
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return f"a command is missing\n\n{text}"
     context = getattr(error, "ctx", None)
     return f"{text} (see `{context.command_path} --help`)" if context is not None else text
 
@@ -73,7 +82,8 @@ def _usage(error: click.ClickException) -> str:
 def _of_system(error: OSError) -> str:
     """An I/O error with the path it is about."""
     reason = error.strerror or str(error) or type(error).__name__
-    return f"{error.filename}: {reason}" if error.filename else reason
+    hint = _HINTS.get(error.errno or 0, "")
+    return with_hint(f"{error.filename}: {reason}" if error.filename else reason, hint)
 
 
 def report(error: BaseException, *, as_json: bool, verbose: bool) -> int:

@@ -139,6 +139,9 @@ def main() -> None:
     """The entry point of the ``stretto`` command."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us: what is said is for nobody
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (for good)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

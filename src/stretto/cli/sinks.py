@@ -8,7 +8,7 @@ it is complete.
 import contextlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -104,16 +104,27 @@ def plain(value: object) -> object:
 def write_whole(path: Path, content: bytes) -> None:
     """Write beside the target, then put it in its place: a reader never sees half a file."""
     if path.exists() and not path.is_file():
-        path.write_bytes(content)
+        with _named(path):
+            path.write_bytes(content)
         return
     target = path.resolve()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, target)
+        with _named(path):
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            os.chmod(name, 0o644)
+            os.replace(name, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say of an I/O error which file it is about, by the name that the user knows."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
