@@ -1,6 +1,6 @@
 """Manifests: texts of humans with many objects, to the JSON of each, and back to a text."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
@@ -10,12 +10,25 @@ from stretto.api import yaml_text
 from stretto.api.codec import parse_object, without_nulls
 from stretto.api.kinds import KINDS, Kind, kind_of
 from stretto.api.limits import measured
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, UnknownNameError
 
 _FIRST: Final = ("apiVersion", "kind", "metadata", "spec", "status")
 """What a human looks for, in this order; other members follow by name."""
 
 _LISTS: Final = {(kind.api_version, f"{kind.kind}List"): kind for kind in KINDS}
+
+
+class _Stated(NamedTuple):
+    """An object as it stands in a text."""
+
+    #: Its ``apiVersion``.
+    api_version: str
+    #: Its ``kind``.
+    kind: str
+    #: All of it.
+    value: dict[str, Any]
+    #: File, document and item.
+    where: str
 
 
 class Manifest(NamedTuple):
@@ -27,12 +40,20 @@ class Manifest(NamedTuple):
     body: bytes
 
 
-def load_manifests(text: str | bytes, where: str) -> list[Manifest]:
+def load_manifests(
+    text: str | bytes, where: str, passed_over: Collection[str] = ()
+) -> list[Manifest]:
     """Every object of a YAML or JSON text, lists unfolded; ``where`` is the file's name.
 
-    Null members count as absent and are left out, as in Kubernetes. An unknown kind is refused.
+    Null members count as absent and are left out, as in Kubernetes. Objects of a kind that is to be
+    passed over are left out; any other unknown kind is refused.
     """
-    return [each for place, value in _documents(text, where) for each in _unfolded(value, place)]
+    return [
+        _manifest(each)
+        for place, value in _documents(text, where)
+        for each in _unfolded(value, place)
+        if each.kind not in passed_over
+    ]
 
 
 def _documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
@@ -44,7 +65,7 @@ def _documents(text: str | bytes, where: str) -> Iterator[tuple[str, Any]]:
     return yaml_text.load_documents(text, where)
 
 
-def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> Iterator[Manifest]:
+def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> Iterator[_Stated]:
     """The objects in a value; ``kind`` is what the items of a typed list are."""
     if not isinstance(value, dict):
         raise InputError(where, value, "an object with apiVersion and kind")
@@ -52,7 +73,7 @@ def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> 
     kind = _word(value, "kind", where, kind)
     listed = _LISTS.get((api_version, kind))
     if listed is None and (api_version, kind) != ("v1", "List"):
-        yield _manifest(kind_of(api_version, kind), value, where)
+        yield _Stated(api_version, kind, value, where)
         return
     items = value.get("items") or []
     if not isinstance(items, list):
@@ -66,14 +87,25 @@ def _unfolded(value: Any, where: str, api_version: str = "", kind: str = "") -> 
         )
 
 
-def _manifest(kind: Kind, value: dict[str, Any], where: str) -> Manifest:
+def _manifest(stated: _Stated) -> Manifest:
     """One object, as JSON that has been measured."""
-    stated = {"apiVersion": kind.api_version, "kind": kind.kind, **value}
+    kind, where = _kind(stated), stated.where
+    whole = {"apiVersion": kind.api_version, "kind": kind.kind, **stated.value}
     try:
-        body = msgspec.json.encode(without_nulls(stated))
+        body = msgspec.json.encode(without_nulls(whole))
     except (OverflowError, RecursionError) as error:
         raise InputError(where, "a number or depth beyond JSON", "a Kubernetes object") from error
     return Manifest(kind, measured(body, where))
+
+
+def _kind(stated: _Stated) -> Kind:
+    """The kind of an object; one that nobody knows is refused with the nearest."""
+    try:
+        return kind_of(stated.api_version, stated.kind)
+    except UnknownNameError as error:
+        near = " or ".join(error.nearest)
+        hint = f"did you mean {near}?" if near else "leave it out, or mend apiVersion and kind"
+        raise InputError(f"{stated.where}: kind", error.name, "a known kind", hint) from error
 
 
 def _word(value: dict[str, Any], name: str, where: str, default: str) -> str:

@@ -32,6 +32,31 @@ _NOT_OURS: Final = ("", "default-scheduler")
 """Schedulers that an embedded run stands in for: none was named, or Kubernetes' own."""
 
 
+PASSED_OVER: Final = frozenset(
+    {
+        "APIService",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ControllerRevision",
+        "CronJob",
+        "CustomResourceDefinition",
+        "Endpoints",
+        "EndpointSlice",
+        "HorizontalPodAutoscaler",
+        "Ingress",
+        "IngressClass",
+        "MutatingWebhookConfiguration",
+        "NetworkPolicy",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "ServiceAccount",
+        "ValidatingWebhookConfiguration",
+    }
+)
+"""Kinds that stand in many a manifest and do not concern where its pods go."""
+
+
 class ManifestOptions(msgspec.Struct, frozen=True):
     """How manifests are taken."""
 
@@ -85,7 +110,7 @@ def nodes_of(objects: Iterable[InputObject]) -> list[Node]:
 def _objects(text: str, where: str, namespace: str) -> list[InputObject]:
     """The objects of one text, each with a namespace and a name of its own."""
     result = []
-    for index, (kind, body) in enumerate(load_manifests(text, where)):
+    for index, (kind, body) in enumerate(load_manifests(text, where, PASSED_OVER)):
         with inside(where):
             validate(decode(kind, body))
         meta = decode_as(Headed, body).metadata

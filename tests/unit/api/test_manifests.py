@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from stretto.api.manifests import dump_manifests, dump_yaml, load_manifests
-from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.errors import InputError
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 QUEUE = "apiVersion: scheduling.stretto.dev/v1alpha1\nkind: Queue\nmetadata: {name: q}\n"
@@ -62,8 +62,14 @@ def test_unknown_fields_are_kept() -> None:
 
 
 def test_an_unknown_kind_names_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean v1 Pod"):
+    said = r"f.yaml, line 1: kind: got 'v1 Pods'.*did you mean v1 Pod"
+    with pytest.raises(InputError, match=said):
         load_manifests("apiVersion: v1\nkind: Pods", "f.yaml")
+
+
+def test_kinds_that_are_to_be_passed_over_are_left_out() -> None:
+    text = f"apiVersion: v1\nkind: Secret\n---\n{POD}"
+    assert [each.kind.kind for each in load_manifests(text, "f.yaml", {"Secret"})] == ["Pod"]
 
 
 @pytest.mark.parametrize(

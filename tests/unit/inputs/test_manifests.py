@@ -105,7 +105,15 @@ def test_a_malformed_field_is_refused_with_file_and_path(tmp_path: Path) -> None
 
 def test_an_unknown_kind_is_answered_with_the_nearest(tmp_path: Path) -> None:
     text = pod("web").replace("kind: Pod", "kind: Pood")
-    assert "unknown kind 'v1 Pood'; did you mean v1 Pod" in refused(tmp_path, text)
+    message = refused(tmp_path, text)
+    assert "app.yaml, line 1: kind: got 'v1 Pood', expected a known kind" in message
+    assert "did you mean v1 Pod" in message
+
+
+def test_what_does_not_concern_scheduling_is_passed_over(tmp_path: Path) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\n---\n"
+    (tmp_path / "app.yaml").write_text(secret + pod("web"))
+    assert [each.name for each in load_objects([tmp_path / "app.yaml"])] == ["web"]
 
 
 def test_an_object_without_a_name_is_refused(tmp_path: Path) -> None:
