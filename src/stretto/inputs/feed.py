@@ -5,22 +5,28 @@ list of objects and a list of arrivals in the order of time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from stretto.api.codec import decode
 from stretto.api.heads import decode_object_head
 from stretto.api.kinds import POD, QUEUE, Kind
+from stretto.api.scheduling import QueueSpec
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.inputs.arrivals import Arrival, WorkContext
 from stretto.inputs.fleet import FleetNode
 from stretto.inputs.fleets import make_fleet
 from stretto.inputs.scenario_schema import Scenario
-from stretto.inputs.strict import inside
+from stretto.inputs.strict import inside, strict
 from stretto.inputs.work import make_work
 
+_RENAME: Final = {
+    "Node": "give shapes a name: their nodes then begin with it",
+    "Queue": "rename one of the two queues",
+}
+"""What to do about two objects of one name, by kind; else they come from workloads."""
 _Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
@@ -63,6 +69,7 @@ def materialise(scenario: Scenario, rng: Rng) -> Feed:
 def _queue(fields: Mapping[str, Any], index: int, scenario: Scenario) -> tuple[Kind, bytes]:
     """A queue of the scenario as an object."""
     spec = {name: value for name, value in fields.items() if name != "name"}
+    strict(QueueSpec, spec, f"{scenario.where}: queues[{index}]")
     body = msgspec.json.encode(
         {
             "apiVersion": QUEUE.api_version,
@@ -85,7 +92,7 @@ def _check_names(
         if key in seen:
             kind, namespace, name = key
             found = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
-            hint = "give workloads a name: their objects then begin with it"
+            hint = _RENAME.get(kind, "give workloads a name: their objects then begin with it")
             raise InputError(scenario.where, found, "a name of its own", hint)
         seen.add(key)
 

@@ -71,6 +71,7 @@ def load_pods(path: Path, models: set[str] | None = None) -> tuple[FleetPod, ...
     unchecked.
     """
     table = read_table(path, POD_LAYOUT)
+    table.some("pod")
     requests = zip(
         table.names("name"),
         table.integers("cpu_milli", 0, MAX_CPU_MILLI),

@@ -5,6 +5,7 @@ wrong without reading other files is refused here, with the path of the key.
 """
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import msgspec
 from stretto.api.names import dns_label, dns_subdomain, label_key, label_value
 from stretto.api.quantity import amount, format_amount
 from stretto.api.yaml_text import load_documents
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, quoted
 from stretto.inputs.files import read_text
 from stretto.inputs.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, WHOLE_GPU
 from stretto.inputs.openb_protocol import MAX_ARRIVE_PCT
@@ -88,6 +89,26 @@ def check_scenario(scenario: Scenario) -> None:
         if not isinstance(name, str):
             raise InputError(place, name, "the queue's name", "give it one")
         dns_subdomain(name, place)
+    _check_parents([(str(queue["name"]), queue.get("parent")) for queue in scenario.queues], where)
+
+
+def _check_parents(queues: Sequence[tuple[str, object]], where: str) -> None:
+    """Refuse a queue under one that does not exist, and queues that are each other's parents."""
+    above = dict(queues)
+    for index, (name, parent) in enumerate(queues):
+        place = f"{where}: queues[{index}].parent"
+        way = [name]
+        while parent:
+            if parent not in above:
+                near = get_close_matches(str(parent), above, n=1)
+                hint = f"did you mean {quoted(near[0])}?" if near else "add it, or drop the key"
+                raise InputError(place, parent, "the name of another queue", hint)
+            way.append(str(parent))
+            if parent == name:
+                raise InputError(place, " -> ".join(way), "queues without a circle", "drop one")
+            if len(way) > len(above):
+                break
+            parent = above[str(parent)]
 
 
 def _mapping(path: Path, where: str) -> dict[str, Any]:

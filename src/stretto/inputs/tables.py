@@ -65,6 +65,16 @@ class Table:
         """Whether the file has the (optional) column."""
         return column in self._columns
 
+    def some(self, what: str) -> None:
+        """Refuse a table that is a header and nothing else.
+
+        Raises:
+            InputError: it has no row of data.
+        """
+        if not self.count:
+            hint = "the list was cut off, or is the wrong file"
+            raise InputError(self.source, None, f"at least one {what} below the header", hint)
+
     def texts(self, column: str) -> tuple[str, ...]:
         """The cells of a column as they are; empty strings when the file lacks the column."""
         return self._columns.get(column) or ("",) * self.count

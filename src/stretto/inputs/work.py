@@ -10,10 +10,11 @@ from stretto.api.heads import decode_object_head, decode_pod_head
 from stretto.api.kinds import JOB, POD, POD_GROUP, REPLICA_SET, STATEFUL_SET, Kind
 from stretto.api.pods import Pod
 from stretto.api.validation import validate
+from stretto.base.errors import InputError, UnknownNameError
 from stretto.inputs.arrivals import Arrival, Work, WorkContext, times_of
 from stretto.inputs.fleet import FleetPod
 from stretto.inputs.manifests import ManifestOptions, load_objects
-from stretto.inputs.objects import JsonObject, pod_group_body, pod_object
+from stretto.inputs.objects import DURATION, JsonObject, pod_group_body, pod_object
 from stretto.inputs.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.relations import InputObject
 from stretto.inputs.scenario_schema import PodsSpec, SyntheticPods, WorkloadSpec
@@ -38,8 +39,20 @@ def make_work(spec: WorkloadSpec, context: WorkContext) -> Work:
     if spec.synthetic is not None:
         return Work((), _synthetic(spec, spec.synthetic, context))
     if spec.pods is not None:
+        _check_models(spec.pods, context)
         return Work((), list(_equal_pods(spec, spec.pods, context)))
     return Work((), list(trace_arrivals(spec, context)))
+
+
+def _check_models(wanted: PodsSpec, context: WorkContext) -> None:
+    """Refuse a GPU model that no machine has, where there are GPUs of known models at all."""
+    models = {node.gpu_model for node in context.nodes if node.gpus}
+    for index, model in enumerate(wanted.gpu_models):
+        if models and model not in models:
+            near = UnknownNameError("GPU model", model, models).nearest
+            hint = f"did you mean {near[0]!r}?" if near else "add such a machine, or drop the model"
+            expected = f"a GPU model of the fleet ({', '.join(sorted(models))})"
+            raise InputError(f"pods.gpu_models[{index}]", model, expected, hint)
 
 
 def _from_manifests(spec: WorkloadSpec, context: WorkContext) -> Work:
@@ -125,7 +138,10 @@ def _equal_pod(
 ) -> JsonObject:
     """One of the equal pods, its name left open."""
     milli = wanted.gpu_milli if wanted.gpus else 0
-    neutral = FleetPod("x", 0, 0, wanted.gpus, milli, wanted.gpu_models, wanted.qos, group=group)
+    neutral = FleetPod(
+        "x", 0, 0, wanted.gpus, milli, wanted.gpu_models, wanted.qos, group=group,
+        duration_s=None if DURATION in wanted.annotations else wanted.duration,
+    )  # fmt: skip
     pod = pod_object(neutral, namespace)
     metadata, spec = pod["metadata"], pod["spec"]
     metadata["name"] = "@"

@@ -120,7 +120,7 @@ def test_a_queue_becomes_an_object(tmp_path: Path) -> None:
 
 def test_a_queue_with_a_wrong_field_is_refused(tmp_path: Path) -> None:
     message = refused(tmp_path, SMALL + "queues: [{name: ml, weight: much}]")
-    assert message.startswith("scenario s.yaml: queues[0]: queue ml: spec.weight: got 'much'")
+    assert message.startswith("scenario s.yaml: queues[0]: weight: got 'much'")
 
 
 def test_machines_can_be_filtered_and_limited(tmp_path: Path) -> None:
