@@ -75,5 +75,6 @@ class Meter:
         count = len(self._times)
         if not count:
             return [0.0], [0]
-        shown = np.unique(np.linspace(0, count - 1, DRAWN).astype(np.int64)).tolist()
-        return [self._times[i] for i in shown], [self._placed[i] for i in shown]
+        shown = np.unique(np.linspace(0, count - 1, DRAWN - 1).astype(np.int64)).tolist()
+        times, placed = [self._times[i] for i in shown], [self._placed[i] for i in shown]
+        return [0.0, *times], [0, *placed]

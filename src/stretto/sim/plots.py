@@ -91,7 +91,7 @@ def bars_png(bars: Mapping[str, Sequence[float]], parts: Sequence[str], words: W
         heights = [bars[name][number] for name in names]
         axes.bar(names, heights, bottom=bottom, color=COLOURS[number % len(COLOURS)], label=part)
         bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
-    axes.legend(fontsize=8, frameon=False)
+    figure.legend(fontsize=8, frameon=False, loc="outside upper right", ncols=len(parts))
     return _finish(figure, axes, words)
 
 
