@@ -34,7 +34,7 @@ HEAT: dict[str, dict[str, float]] = {
     "a_refusal_leaves_the_snapshot_as_it_is": {"late_plan": 0.6},
     "the_binder_does_not_check_rules": {"late_plan": 0.6},
     "an_old_list_is_believed": {"stale_list": 0.5, "cut_watch": 0.05},
-    "the_store_binds_a_bound_pod_again": {"late_request": 0.5},
+    "the_store_binds_a_bound_pod_again": {"late_request": 0.5, "kill_plane": 0.05},
     "the_file_is_written_after_the_answer": {"store_crash": 0.05},
 }
 

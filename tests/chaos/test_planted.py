@@ -41,7 +41,7 @@ def test_there_are_many_different_bugs() -> None:
 def test_a_failure_is_shrunk_and_still_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTS["a_dead_shard_takes_its_units_along"](monkeypatch)
     result = next(r for seed in range(SEEDS) if (r := run_seed(seed, STEPS)).breaches)
-    failure = Shrinker(result, STEPS, most_runs=60).shrink()
+    failure = Shrinker(result, STEPS, most_runs=40).shrink()
     assert len(failure.faults) < len(result.happened)
     assert run_seed(failure.seed, failure.steps, only=failure.faults).breaches
 
