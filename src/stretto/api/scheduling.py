@@ -346,6 +346,8 @@ class QueueSpec(Wire, frozen=True):
     policy: QueuePolicy = QueuePolicy.FIFO
     #: Its share among its siblings.
     weight: int = 1
+    #: The resource that ``FairShare`` counts.
+    resource: str = "cpu"
     #: What it always gets back.
     guarantee: ResourceList = NO_AMOUNTS
     #: What it never exceeds; a resource that is not named has no limit.

@@ -1,13 +1,13 @@
 """What may be set about queues, units and retries, with defaults and their reasons."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
 from types import MappingProxyType
 from typing import Final
 
-from stretto.api.scheduling import QueuePolicy
+from stretto.api.scheduling import Queue, QueuePolicy
 from stretto.base.errors import InputError
 from stretto.state.units import DEFAULT_QUEUE
 
@@ -32,6 +32,19 @@ class Between(StrEnum):
     DRF = QueuePolicy.DRF.value
     #: The queue with the least of one resource for its weight.
     FAIR_SHARE = QueuePolicy.FAIR_SHARE.value
+
+
+ROOT: Final = "root"
+"""Name of the queue whose policy says how the turn goes between all others."""
+_BETWEEN: Final = (QueuePolicy.DRF, QueuePolicy.FAIR_SHARE)
+
+
+def turns_of(queues: Iterable[Queue]) -> tuple[Between, str]:
+    """How the turn goes between these queues, and the resource that fair share counts."""
+    for queue in queues:
+        if queue.metadata.name == ROOT and queue.spec.policy in _BETWEEN:
+            return Between(queue.spec.policy.value), queue.spec.resource
+    return Between.WEIGHT, "cpu"
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ class Dispatcher:
         self._intake = Intake(self._places)
         self._answers = Answers(self._places)
         self._pods = pods
+        #: Blocking queues that may send more in this round.
+        self._sending: list[Queue] = []
         #: Positions, counts and what each unit waits for.
         self.views = Views(self._places)
 
@@ -120,6 +122,9 @@ class Dispatcher:
             if queue is None:
                 break
             turns.charge(queue, self._send_from(queue, current, now))
+        for queue in self._sending:
+            queue.stop_sending()
+        self._sending.clear()
         return self._hand_over(current)
 
     def _send_from(self, queue: Queue, current: Round, now: float) -> int:
@@ -177,6 +182,7 @@ class Dispatcher:
             found = order.candidate(kept, usage.demand)
             if found is None:
                 queue.searched = True
+                queue.stop_sending()
                 break
             unit, asked = found
             if not (places.sleepers.closed and places.lies_down(unit, now)):
@@ -184,26 +190,39 @@ class Dispatcher:
                 pods += self._send(unit, current, places.sleepers.tick)
                 queue.away += 1
             order.discard()
+            if self._gives_way(queue):
+                break
         return pods
 
     def _send_window(self, queue: Queue, current: Round, now: float) -> int:
         """Send the first units of a blocking queue to one shard, to be tried in order."""
-        pods, shard = 0, -1
+        pods, places = 0, self._places
         limit = min((unit.rank for unit in queue.blockers), default=None)
-        for _ in range(self._places.config.blocking_window):
+        while queue.away < places.config.blocking_window:
             unit = queue.order.peek()
             if unit is None or (limit is not None and unit.rank > limit):
                 break
-            if shard >= 0 and not current.takes(shard):
+            if queue.shard >= 0 and not current.takes(queue.shard):
                 break
             queue.order.pop()
-            if self._places.sleepers.closed and self._places.lies_down(unit, now):
+            if places.sleepers.closed and places.lies_down(unit, now):
                 break
-            unit.shard = shard if shard >= 0 else current.choose(-1)[0]
-            shard = unit.shard
-            pods += self._send(unit, current, self._places.sleepers.tick, blocking=True)
+            queue.shard = unit.shard = queue.shard if queue.shard >= 0 else current.choose(-1)[0]
+            pods += self._send(unit, current, places.sleepers.tick, blocking=True)
             queue.away += 1
+            if self._gives_way(queue):
+                return pods
+        queue.stop_sending()
         return pods
+
+    def _gives_way(self, queue: Queue) -> bool:
+        """Whether others are asked before a blocking queue sends more in this round."""
+        turns = self._places.queues.turns
+        if not turns.one_by_one or turns.is_alone:
+            return False
+        queue.sending = True
+        self._sending.append(queue)
+        return True
 
     def _send(self, unit: Unit, current: Round, tick: int, blocking: bool = False) -> int:
         """Give a unit that has left its queue to a shard; returns how many pods of it go."""

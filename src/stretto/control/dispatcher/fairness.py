@@ -8,6 +8,7 @@ shards, so idleness earns no credit and nothing that has ended counts.
 
 import heapq
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from stretto.control.dispatcher.config import Between, DispatcherConfig
 from stretto.control.dispatcher.orders import SMALL
@@ -37,6 +38,8 @@ def share_of(column: int) -> Measure:
 
 class ShareTurns(Turns):
     """The queue with the smallest measure for its weight is next; ties go to the older queue."""
+
+    one_by_one: ClassVar[bool] = True
 
     def __init__(self, usage: Usage, measure: Measure) -> None:
         """Start with no queue waiting."""

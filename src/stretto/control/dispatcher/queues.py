@@ -8,7 +8,7 @@ holds least (``fairness``). Both are small interfaces, so that policies come as 
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from stretto.api.scheduling import QueuePolicy
 from stretto.base.registry import Registry
@@ -55,7 +55,9 @@ class Queue:
         "number",
         "order",
         "searched",
+        "sending",
         "served",
+        "shard",
         "weight",
     )
 
@@ -81,6 +83,10 @@ class Queue:
         self.listed: bool = False
         #: Units of a blocking queue that are at a shard.
         self.away: int = 0
+        #: It has sent in this round, and may send more to the same shard.
+        self.sending: bool = False
+        #: That shard; -1 where it has not sent in this round.
+        self.shard: int = -1
         #: Failed heads of a blocking queue: only what ranks before them all may leave.
         self.blockers: set[Unit] = set()
 
@@ -91,9 +97,13 @@ class Queue:
             return False
         if not self.blocking:
             return True
-        if self.away:
+        if self.away and not self.sending:
             return False
         return self.leads or (self.backfills and not self.searched)
+
+    def stop_sending(self) -> None:
+        """It sends no more in this round."""
+        self.sending, self.shard = False, -1
 
     @property
     def leads(self) -> bool:
@@ -109,6 +119,9 @@ class Queue:
 
 class Turns(ABC):
     """Which queue is next: the plug-in point for fairness between queues."""
+
+    #: Whether a blocking queue gives way after each unit; else it sends a window of them.
+    one_by_one: ClassVar[bool] = False
 
     def begin(self) -> None:
         """A round of handing out begins; most turns need not know."""
