@@ -22,9 +22,10 @@ def one_node(**more: object) -> Rig:
 def test_an_unknown_bind_keeps_its_claim_until_it_has_been_read_back() -> None:
     """k/k#100140: the bind was stored, its reply lost; the claim was forgotten."""
     rig = one_node()
-    rig.submit(make_pod("first", cpu="1"))
-    rig.during(lost_reply=1.0)
-    rig.submit(make_pod("second", cpu="1"))
+    rig.submit(make_pod("first", cpu="1"), make_pod("second", cpu="1"))
+    rig.faults(lost_reply=1.0)
+    rig.plane.step()
+    rig.during(delay_event=1.0)
     rig.settle(20.0)
     assert (rig.node_of("first"), rig.node_of("second")) == ("n1", "")
 
@@ -165,10 +166,9 @@ def test_a_node_that_an_old_list_does_not_show_is_not_dropped() -> None:
     rig.submit(make_pod("first", cpu="1"), make_pod("second", cpu="1"))
     rig.settle()
     rig.faults(stale_list=1.0)
-    rig.settle(32.0)
-    rig.submit(make_pod("third", cpu="1"))
-    rig.settle()
-    assert (rig.node_of("third"), rig.used("n1"), rig.used("n2")) == ("", 1000, 1000)
+    rig.clock.advance(31.0)
+    rig.plane.step()
+    assert (sorted(rig.plane.cluster.nodes.by_name), rig.booked()) == (["n1", "n2"], 2000)
 
 
 # ------------------------------------------------------------ ledger and queue
