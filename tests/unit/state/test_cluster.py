@@ -88,6 +88,13 @@ def test_a_pod_on_an_unknown_node_is_charged_when_it_comes() -> None:
     assert check_all(books.cluster) == []
 
 
+def test_a_stray_keeps_the_devices_that_its_note_names() -> None:
+    books = Books()
+    books.pod(make_pod("p", node="n", gpus=1, annotations={"stretto.dev/gpu-devices": "1"}))
+    books.node(make_node("n", gpus=2))
+    assert free_devices(books) == [1000, 0]
+
+
 def test_a_stray_that_ends_is_never_charged() -> None:
     books = Books()
     books.pod(make_pod("p", node="n", cpu="1"))
