@@ -96,8 +96,12 @@ bench: $(VENV)/.installed ## Measure what this machine can do: 20,000 nodes, 1,0
 diagrams: $(VENV)/.installed ## Draw docs/lifecycle.md from the transition tables
 	@$(PY) scripts/diagrams.py
 
+.PHONY: examples
+examples: $(VENV)/.installed ## Write what the examples say now to examples/*.out
+	@STRETTO_WRITE_EXAMPLES=1 $(PY) -m pytest --no-header -q tests/docs/test_examples.py
+
 .PHONY: docs
-docs: diagrams ## Make every generated document again
+docs: diagrams examples ## Make every generated document again
 
 .PHONY: lock
 lock: ## Make requirements.lock again from pyproject.toml, for Python 3.11 to 3.14
