@@ -36,10 +36,10 @@ def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[Arrival
         start, end, duration = _when(pod, spec, times, unit)
         if end is not None and end <= start:
             continue
-        named = pod
+        named = msgspec.structs.replace(pod, duration_s=duration)
         if prefix:
             group = pod.group and prefix + pod.group
-            named = msgspec.structs.replace(pod, name=prefix + pod.name, group=group)
+            named = msgspec.structs.replace(named, name=prefix + pod.name, group=group)
         if first and named.group:
             group_name = object_name(named.group)
             body = pod_group_body(group_name, sizes[pod.group], namespace)

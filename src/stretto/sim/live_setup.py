@@ -1,6 +1,7 @@
 """From a scenario to a store and a plane: what ``stretto run`` is built from."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,7 @@ from stretto.api.yaml_text import load_documents
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
-from stretto.control.dispatcher.config import QueueConfig
+from stretto.control.dispatcher.config import QueueConfig, turns_of
 from stretto.framework.profile import PROFILES, Profile, load_profile
 from stretto.inputs.feed import Feed
 from stretto.inputs.scenario_schema import Scenario
@@ -111,20 +112,21 @@ def _scored_by(policy: str, given: str | Mapping[str, Any]) -> dict[str, Any]:
 def build_site(scenario: Scenario, feed: Feed, rules: Rules, store: Store, clock: Clock) -> Site:
     """A plane over a store, as a scenario wants it."""
     profile: Profile = load_profile(rules.source)
-    queues = [_queue(body) for kind, body in feed.objects if kind is QUEUE]
+    queues = [decode_as(Queue, body) for kind, body in feed.objects if kind is QUEUE]
+    between, resource = turns_of(queues)
+    dispatcher = dispatcher_config(profile, [_settings(queue) for queue in queues])
     config = PlaneConfig(
         profile=profile,
         shards=scenario.shards,
-        dispatcher=dispatcher_config(profile, queues),
+        dispatcher=replace(dispatcher, between=between, resource=resource),
         seed=Rng(scenario.seed).child("plane").seed,
         tier=rules.tier,
     )
     return Site(store, Plane(config, store, clock))
 
 
-def _queue(body: bytes) -> QueueConfig:
+def _settings(queue: Queue) -> QueueConfig:
     """A queue's object as the dispatcher's settings."""
-    queue = decode_as(Queue, body)
     return QueueConfig(queue.metadata.name, str(queue.spec.policy), float(queue.spec.weight))
 
 

@@ -75,7 +75,16 @@ class Shard:
                 blocking=[dispatch.blocking for dispatch in work],
             )
         )
+        if _is_blocked(work, starts, placement):
+            setbacks.extend(self._give_up_inbox())
         return self._plan(work, index, starts, placement, setbacks)
+
+    def _give_up_inbox(self) -> list[Setback]:
+        """A blocking unit failed: nothing that was to be tried after it may be tried now."""
+        left = [_given_back(dispatch.unit, dispatch.rows) for dispatch, _ in self._inbox]
+        self._inbox.clear()
+        self._waiting = 0
+        return left
 
     def _take(self, limit: int) -> tuple[list[Dispatch], list[Setback]]:
         """Units whose pods still wait, and setbacks for rows that no longer do."""
@@ -167,6 +176,14 @@ class Shard:
                 return row
             seen.add(class_id)
         return left[0]
+
+
+def _is_blocked(work: list[Dispatch], starts: list[int], placement: Placement) -> bool:
+    """Whether a blocking unit failed, the last of the batch perhaps."""
+    if not work or placement.tried < len(work):
+        return bool(work)
+    placed = int((placement.slots[starts[-2] :] >= 0).sum())
+    return work[-1].blocking and placed < max(1, work[-1].at_least)
 
 
 def _given_back(unit: Unit, rows: tuple[int, ...]) -> Setback:
