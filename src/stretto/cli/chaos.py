@@ -46,7 +46,8 @@ def chaos(common: Common, asked: Asked) -> None:
 
     Each seed draws a cluster, its work and its faults, runs the real plane in virtual time with
     every law checked after each step, then heals and demands that all that can be placed is. A
-    broken law is exit code 9, with the command that shows it again and a shrunk trace in --out (else in out).
+    broken law is exit code 9, with the command that shows it again and a shrunk trace in --out
+    (else in out).
     """
     if asked.replay is not None:
         _replay(common.console, asked.replay)

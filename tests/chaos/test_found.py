@@ -1,0 +1,136 @@
+"""What the simulator found in the product, each as the few steps that it takes."""
+
+from collections.abc import Callable
+
+import pytest
+
+from stretto.api.kinds import NODE, POD_GROUP
+from stretto.base.failpoints import Crash
+from stretto.control.dispatcher.waiting import Delays
+from stretto.state.units import Unit, UnitKind
+from stretto.stores.store import Patch
+from stretto.testing import make_group, make_node, make_pod
+from tests.chaos.rig import Rig
+
+pytestmark = pytest.mark.chaos
+
+
+def dies_at(name: str) -> Callable[[str], None]:
+    def fail(reached: str) -> None:
+        if reached == name:
+            raise Crash(name)
+
+    return fail
+
+
+def crash_binder(rig: Rig, name: str) -> None:
+    """Let the binder die at a point, and a new one take over."""
+    rig.plane.binder._failpoint = rig.plane._failpoint = dies_at(name)
+    with pytest.raises(Crash):
+        rig.plane.run_until_idle()
+    rig.plane._failpoint = lambda name: None
+    rig.plane.restart_binder(rig.clock.monotonic())
+
+
+POINTS = ["binder.charged", "binder.before-write", "binder.after-write", "binder.answered"]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_binder_that_dies_leaves_no_unit_at_a_shard(point: str) -> None:
+    rig = Rig(make_node("n1", cpu="2"), batch=1)
+    rig.submit(make_pod("first", cpu="1"), make_pod("second", cpu="1"))
+    crash_binder(rig, point)
+    rig.settle(5.0)
+    assert (set(rig.placements().values()), rig.plane.dispatcher.audit()) == ({"n1"}, [])
+
+
+def test_a_refusal_that_nobody_heard_of_is_queued_again() -> None:
+    rig = Rig(make_node("n1", cpu="2"))
+    rig.submit(make_pod("first", cpu="1"))
+    rig.faults(refused_write=1.0)
+    crash_binder(rig, "binder.answered")
+    rig.faults()
+    rig.settle(5.0)
+    assert rig.node_of("first") == "n1"
+
+
+def test_two_deadlines_at_one_time_of_one_unit_do_not_compare_units() -> None:
+    delays, unit = Delays(), Unit("u", UnitKind.POD, 1, "default", 7)
+    delays.add(unit, 5.0)
+    delays.add(unit, 5.0)
+    assert [found for _, found in delays.pop_due(5.0)] == [unit, unit]
+
+
+def test_a_gate_is_not_forgotten_when_the_row_had_a_bound_pod() -> None:
+    rig = Rig(make_node("n1", cpu="2"))
+    rig.submit(make_pod("former"))
+    rig.plane.step()
+    rig.delete("former")
+    rig.submit(make_pod("gated", spec={"schedulingGates": [{"name": "g"}]}))
+    rig.settle()
+    assert rig.plane.dispatcher.audit() == []
+
+
+def test_a_gang_is_bound_in_one_transaction() -> None:
+    rig = Rig(make_node("n1", cpu="4"))
+    rig.group("g", 3)
+    rig.submit(*(make_pod(f"m{n}", group="g") for n in range(3)))
+    rig.during(half_batch=1.0, refused_write=0.4)
+    assert len(set(rig.placements().values())) == 1
+
+
+def test_a_claim_whose_bind_may_still_land_is_kept_though_its_second_try_is_refused() -> None:
+    rig = Rig(make_node("n1", cpu="1"))
+    rig.submit(make_pod("first", cpu="1"))
+    rig.during(late_request=1.0)
+    rig.submit(make_pod("second", cpu="1"))
+    rig.faults(refused_write=1.0)
+    rig.settle(3.0)
+    rig.faults()
+    rig.settle(20.0)
+    assert rig.placements() == {"first": "n1", "second": ""}
+
+
+def test_the_rest_of_a_gang_in_doubt_is_not_bound_alone() -> None:
+    rig = Rig(make_node("n1", cpu="1"), make_node("n2", cpu="1"))
+    rig.group("g", 2)
+    rig.submit(*(make_pod(f"m{n}", cpu="1", group="g") for n in range(2)))
+    rig.during(lost_request=1.0)
+    rig.drop(NODE, "n2")
+    rig.settle(30.0)
+    assert set(rig.placements().values()) == {""}
+
+
+def test_a_deletion_that_was_lost_does_not_take_the_namesake_along() -> None:
+    rig = Rig(make_node("n1", cpu="4"))
+    rig.group("g", 1)
+    rig.settle()
+    rig.drop(POD_GROUP, "g")
+    rig.during(drop_event=1.0)
+    rig.create(POD_GROUP, make_group("g", 2))
+    rig.settle(65.0)
+    assert list(rig.plane.cluster.groups) == ["default/g"]
+
+
+def test_pods_of_several_classes_under_one_owner_are_cured_each_for_itself() -> None:
+    owner = {
+        "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "s", "uid": "s", "controller": True
+    }  # fmt: skip
+    rig = Rig(make_node("n1", cpu="1"))
+    rig.submit(make_pod("large", cpu="64", owner=owner), make_pod("small", cpu="2", owner=owner))
+    rig.settle()
+    status = {"status": {"allocatable": {"cpu": "3"}}}
+    rig.store.patch_status(NODE, [Patch("", "n1", status)])
+    rig.settle(15.0)
+    assert rig.placements() == {"large": "", "small": "n1"}
+
+
+def test_a_unit_behind_the_loser_of_a_conflict_does_not_sleep_beside_free_room() -> None:
+    rig = Rig(make_node("n1", cpu="4"), shards=2, partition=False)
+    rig.group("g", 3)
+    rig.settle()
+    rig.submit(make_pod("first", cpu="2", priority=9))
+    rig.submit(*(make_pod(f"m{n}", cpu="1", group="g", priority=8) for n in range(3)))
+    rig.submit(*(make_pod(f"small{n}", cpu="1") for n in range(4)))
+    rig.settle(5.0)
+    assert rig.used("n1") == 4000
