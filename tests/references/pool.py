@@ -37,6 +37,8 @@ class PoolState:
         self.queue: list[Job] = []
         self.running: list[tuple[int, int]] = []
         self.starts: list[Started] = []
+        #: The earliest shadow time that a head under ``easy`` was ever given, by job.
+        self.shadows: dict[Job, int] = {}
 
     def start(self, job: Job) -> None:
         self.queue.remove(job)
@@ -69,6 +71,7 @@ def _easy(pool: PoolState) -> None:
         return
     head, *others = pool.queue
     shadow, extra = reservation(pool, head.size)
+    pool.shadows[head] = min(shadow, pool.shadows.get(head, shadow))
     for job in others:
         by_shadow = pool.now + job.duration <= shadow
         if job.size <= pool.free and (by_shadow or job.size <= extra):
@@ -98,7 +101,12 @@ PASSES: dict[str, Callable[[PoolState], None]] = {
 
 
 def starts(jobs: Sequence[PhillyJob], gpus: int, policy: str = "fifo") -> list[Started]:
-    """Every start in order: at one instant completions, then arrivals, then one pass."""
+    """Every start in order."""
+    return lived(jobs, gpus, policy).starts
+
+
+def lived(jobs: Sequence[PhillyJob], gpus: int, policy: str) -> PoolState:
+    """The pool after all have ended: at one instant completions, then arrivals, then one pass."""
     coming = deque(
         sorted(
             Job(round(job.submit_s * 10), int(job.job_id), job.gpus, round(job.duration_s * 10))
@@ -116,7 +124,7 @@ def starts(jobs: Sequence[PhillyJob], gpus: int, policy: str = "fifo") -> list[S
             pool.queue.append(coming.popleft())
         PASSES[policy](pool)
     assert not pool.queue
-    return pool.starts
+    return pool
 
 
 def run(jobs: Sequence[PhillyJob], gpus: int, policy: str = "fifo") -> dict[str, Any]:

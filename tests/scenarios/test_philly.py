@@ -1,5 +1,6 @@
 """Philly jobs through the real plane, against a queue written in twenty plain lines."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -8,11 +9,13 @@ import pytest
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
 from stretto.inputs.philly import PhillyJob, load_jobs
-from stretto.sim.philly import simulate_philly
+from stretto.sim.philly import replay_jobs, simulate_philly
 from tests.references import pool
 
 #: The first of these compiles the kernels where nobody has done so yet.
 pytestmark = pytest.mark.timeout(240)
+
+POLICIES = ("fifo", "sjf", "skip", "easy")
 
 
 def some_jobs(seed: int, count: int = 120) -> list[PhillyJob]:
@@ -26,26 +29,92 @@ def some_jobs(seed: int, count: int = 120) -> list[PhillyJob]:
     ]
 
 
-def agree(jobs: list[PhillyJob] | tuple[PhillyJob, ...], gpus: int) -> None:
-    ours = msgspec.to_builtins(simulate_philly(jobs, gpus).report)
-    theirs = pool.run(jobs, gpus)
-    assert {key: pytest.approx(value) for key, value in theirs.items()} == ours
+def start_times(jobs: Sequence[PhillyJob], gpus: int, policy: str) -> dict[int, float]:
+    """Seconds at which each job started; all pods of one start together."""
+    fitting, record = replay_jobs(jobs, gpus, policy)
+    owner = [int(job.job_id) for job in fitting for _ in range(job.gpus)]
+    pairs = set(zip(owner, (record.started / 10).tolist(), strict=True))
+    assert len(pairs) == len(fitting)
+    return dict(pairs)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_crowded_jobs_start_when_a_plain_queue_starts_them(seed: int) -> None:
-    agree(some_jobs(seed), 8)
+def agree(jobs: Sequence[PhillyJob], gpus: int, policy: str) -> None:
+    theirs = {each.job.number: each.at / 10 for each in pool.starts(jobs, gpus, policy)}
+    assert start_times(jobs, gpus, policy) == theirs
 
 
-def test_the_first_weeks_of_the_real_trace_agree(shared_data: Path) -> None:
-    agree(load_jobs(shared_data / "philly_vc" / "philly_vc_0e4a51.csv")[:400], 16)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", [0, 1, 11, 13])
+def test_crowded_jobs_start_when_a_plain_queue_starts_them(seed: int, policy: str) -> None:
+    agree(some_jobs(seed), 9, policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_gangs_beyond_one_batch_of_a_shard_keep_their_order(policy: str) -> None:
+    rng = Rng(3)
+    sizes = [1, 200, 400, 600, 900]
+    jobs = [
+        PhillyJob(str(i), rng.randint(0, 40) / 2, rng.choice(sizes), rng.randint(0, 60) / 10)
+        for i in range(40)
+    ]
+    agree(jobs, 1000, policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("name", "gpus"), [("0e4a51", 16), ("ee9e8c", 32)])
+def test_the_first_weeks_of_the_real_traces_agree(
+    shared_data: Path, name: str, gpus: int, policy: str
+) -> None:
+    agree(load_jobs(shared_data / "philly_vc" / f"philly_vc_{name}.csv")[:300], gpus, policy)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("name", "gpus"), [("0e4a51", 64), ("ee9e8c", 128)])
-def test_whole_traces_agree(shared_data: Path, name: str, gpus: int) -> None:
-    agree(load_jobs(shared_data / "philly_vc" / f"philly_vc_{name}.csv"), gpus)
+def test_whole_traces_agree(shared_data: Path, name: str, gpus: int, policy: str) -> None:
+    agree(load_jobs(shared_data / "philly_vc" / f"philly_vc_{name}.csv"), gpus, policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_report_says_what_the_plain_queue_says(policy: str) -> None:
+    ours = msgspec.to_builtins(simulate_philly(some_jobs(2), 8, policy).report)
+    theirs = pool.run(some_jobs(2), 8, policy)
+    assert {key: pytest.approx(value) for key, value in theirs.items()} == ours
+
+
+#: A pool of 4: job 1 holds 3 of it until 10; job 2, the head, needs all 4. Job 3 is small and
+#: long, job 4 small and over by 10, job 5 small and over too late to end by 10.
+BY_HAND = [
+    PhillyJob("1", 0, 3, 10),
+    PhillyJob("2", 1, 4, 5),
+    PhillyJob("3", 2, 1, 20),
+    PhillyJob("4", 3, 1, 7),
+    PhillyJob("5", 4, 1, 6),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("fifo", {1: 0, 2: 10, 3: 15, 4: 15, 5: 15}),  # nothing passes job 2
+        ("skip", {1: 0, 3: 2, 4: 10, 5: 10, 2: 22}),  # job 3 takes the free GPU, job 2 starves
+        ("easy", {1: 0, 4: 3, 2: 10, 3: 15, 5: 15}),  # job 4 ends at 10, when job 2 can start
+        ("sjf", {1: 0, 2: 10, 5: 15, 4: 15, 3: 15}),  # job 2 is the shortest, and blocks
+    ],
+)
+def test_five_jobs_by_hand(policy: str, expected: dict[int, float]) -> None:
+    assert start_times(BY_HAND, 4, policy) == expected
+
+
+def test_what_the_head_leaves_over_may_be_used_for_long() -> None:
+    jobs = [PhillyJob("1", 0, 3, 10), PhillyJob("2", 1, 3, 5), PhillyJob("3", 2, 1, 99)]
+    assert start_times(jobs, 4, "easy") == {1: 0, 2: 10, 3: 2}
+
+
+def test_a_shorter_job_that_comes_later_goes_before_a_blocked_one() -> None:
+    jobs = [PhillyJob("1", 0, 3, 10), PhillyJob("2", 1, 4, 5), PhillyJob("3", 2, 1, 4)]
+    assert start_times(jobs, 4, "sjf") == {1: 0, 3: 2, 2: 10}
 
 
 def test_jobs_of_one_instant_go_by_number_not_by_text() -> None:

@@ -7,9 +7,9 @@ then one scheduling pass. Under ``fifo`` the head of the queue blocks all that a
 ``sjf`` orders by duration first, and its head blocks too; under ``skip`` whatever fits starts, in
 the order of the queue; ``easy`` reserves for the head only: a later job may start when it ends by
 the time at which the head can, or takes only what the head leaves over. Jobs larger than the pool
-are skipped and counted. A job waits from its submission to its start; its
-completion time (JCT) runs from its submission to its end; the makespan from the first submission to
-the last end; utilisation is GPU time used over the pool's GPU time in the makespan.
+are skipped and counted. A job waits from its submission to its start; its completion time (JCT)
+runs from its submission to its end; the makespan from the first submission to the last end;
+utilisation is GPU time used over the pool's GPU time in the makespan.
 """
 
 from collections.abc import Sequence
@@ -83,6 +83,19 @@ def simulate_philly(
         InputError: the pool has no GPU, or more than any pool has.
         UnknownNameError: there is no such order of the queue.
     """
+    fitting, record = replay_jobs(jobs, gpus, queue, told)
+    return _report(fitting, record, gpus, len(jobs) - len(fitting))
+
+
+def replay_jobs(
+    jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo", told: Arrivals | None = None
+) -> tuple[list[PhillyJob], Record]:
+    """The jobs that fit into the pool, in order, and what became of their pods, job by job.
+
+    Raises:
+        InputError: the pool has no GPU, or more than any pool has.
+        UnknownNameError: there is no such order of the queue.
+    """
     if not 1 <= gpus <= MAX_POOL:
         raise InputError("gpus", gpus, f"1..{MAX_POOL:,} GPUs in the pool")
     order = QUEUES.get(queue)
@@ -90,8 +103,7 @@ def simulate_philly(
     config = WorldConfig(profile=load_profile("default"), queue=order, devices=False)
     world = build_world(config, [pool_node(gpus)])
     work = [piece for job in fitting for piece in _work(job)]
-    record = Engine(world, work, 1 / TICKS_PER_S, told).run()
-    return _report(fitting, record, gpus, len(jobs) - len(fitting))
+    return fitting, Engine(world, work, 1 / TICKS_PER_S, told).run()
 
 
 def pool_node(gpus: int) -> FleetNode:
