@@ -31,10 +31,14 @@ PLANTS: dict[str, Plant] = {}
 #: Faults that a plant needs and that must be frequent enough to meet it in a few seeds.
 HEAT: dict[str, dict[str, float]] = {
     "a_refused_second_try_frees_the_claim": {"late_request": 0.5, "refused_write": 0.5},
-    "a_refusal_leaves_the_snapshot_as_it_is": {"late_plan": 0.6},
+    "a_refusal_leaves_the_snapshot_as_it_is": {"late_plan": 0.9},
     "the_binder_does_not_check_rules": {"late_plan": 0.6},
     "an_old_list_is_believed": {"stale_list": 0.5, "cut_watch": 0.05},
-    "the_store_binds_a_bound_pod_again": {"late_request": 0.5, "kill_plane": 0.05},
+    "the_store_binds_a_bound_pod_again": {
+        "late_request": 0.5,
+        "kill_binder": 0.1,
+        "stale_list": 0.0,
+    },
     "the_file_is_written_after_the_answer": {"store_crash": 0.05},
 }
 

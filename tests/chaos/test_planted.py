@@ -1,8 +1,11 @@
 """The checks bite: every planted bug is found within a bounded number of seeds."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
+from stretto.cli.main import cli
 from stretto.lab.chaos.report import Campaign, run_campaign
 from stretto.lab.chaos.run import Result, run_seed
 from stretto.lab.chaos.setup import draw
@@ -11,18 +14,20 @@ from tests.chaos.planted import HEAT, PLANTS
 
 pytestmark = pytest.mark.chaos
 
-SEEDS = 120
+SEEDS = 60
 STEPS = 100
 
 
 def first_failure(name: str) -> Result | None:
     for seed in range(SEEDS):
-        setup = draw(seed)
-        odds = {**setup.odds, **HEAT.get(name, {})}
-        durable = setup.durable or "file" in name
-        result = run_seed(
-            seed, STEPS, setup=msgspec.structs.replace(setup, odds=odds, durable=durable)
+        drawn = draw(seed)
+        setup = msgspec.structs.replace(
+            drawn,
+            pace=1.0,
+            odds={**drawn.odds, **HEAT.get(name, {})},
+            durable=drawn.durable or "file" in name,
         )
+        result = run_seed(seed, STEPS, setup=setup)
         if result.breaches:
             return result
     return None
@@ -41,7 +46,7 @@ def test_there_are_many_different_bugs() -> None:
 def test_a_failure_is_shrunk_and_still_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     PLANTS["a_dead_shard_takes_its_units_along"](monkeypatch)
     result = next(r for seed in range(SEEDS) if (r := run_seed(seed, STEPS)).breaches)
-    failure = Shrinker(result, STEPS, most_runs=40).shrink()
+    failure = Shrinker(result, STEPS, most_runs=25).shrink()
     assert len(failure.faults) < len(result.happened)
     assert run_seed(failure.seed, failure.steps, only=failure.faults).breaches
 
@@ -53,3 +58,13 @@ def test_a_campaign_names_the_command_that_shows_it_again(
     report = run_campaign(Campaign(0, 1, STEPS, shrink=0), clock)  # type: ignore[arg-type]
     (failing,) = report.as_json()["failing"]
     assert failing["replay"] == f"stretto chaos --seed 0 --seeds 1 --steps {STEPS}"
+
+
+def test_the_command_fails_with_9_and_keeps_what_can_be_replayed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    PLANTS["a_refund_comes_twice"](monkeypatch)
+    words = ["chaos", "--seeds", "1", "--steps", "20", "--out", str(tmp_path)]
+    assert cli._run(words) == 9
+    assert "stretto chaos --seed 0 --seeds 1 --steps 20" in capsys.readouterr().out
+    assert cli._run(["chaos", "--replay", str(tmp_path / "chaos-0.json")]) == 9
