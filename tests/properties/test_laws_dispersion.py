@@ -68,7 +68,6 @@ def test_shares_hold_with_two_shards(order: list[int], cpu: str) -> None:
     assert {z: round(s, 2) for z, s in shares(harness, PODS).items() if abs(s - 1) > 0.1} == {}
 
 
-@pytest.mark.xfail(reason="a shard goes round zones by all of their nodes, not by its own")
 def test_shares_hold_when_a_zone_has_hardly_more_nodes_than_there_are_shards() -> None:
     order = list(range(sum(SIZES)))
     Rng(0).shuffle(order)

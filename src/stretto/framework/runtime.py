@@ -157,10 +157,10 @@ class Runtime:
             self._workload = self.engine.workload_version
             self._entries.reset(self.columns.size)
         slots = self.engine.cluster.ledger.slots
-        self._zones.follow(slots.zone_live, slots.version)
         if len(self.own_block) != slots.blocks:
             more = np.ones(slots.blocks - len(self.own_block), np.uint8)
             self.own_block = np.concatenate([self.own_block, more])
+        self._zones.follow(slots, self.own_block)
 
     def place(self, request: Request) -> Placement:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once.

@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.state.slots import Slots
+
 STRIDE: Final = 1 << 32
 """Stride of a zone that holds one node."""
 
@@ -37,15 +39,24 @@ class Turns:
         self.passes: npt.NDArray[np.int64] = np.zeros(1, np.int64)
         #: int64[zone]: slot after the last pick.
         self.cursor: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._version = -1
+        self._seen: tuple[int, bytes] = (-1, b"")
 
-    def follow(self, live: list[int], version: int) -> None:
-        """Adapt to zones and node counts."""
-        if version == self._version:
+    def follow(self, slots: Slots, own_block: npt.NDArray[np.uint8]) -> None:
+        """Adapt to zones, node counts and the own partition.
+
+        Zones take turns by the nodes of the own partition there: the partitions together then
+        mirror the zones. A zone in which there is none counts with all of its nodes.
+        """
+        seen = (slots.version, own_block.tobytes())
+        if seen == self._seen:
             return
-        self._version = version
-        more = len(live) - len(self.stride)
+        self._seen = seen
+        zones = slots.zones
+        own = slots.block_live * (own_block != 0)
+        live = np.bincount(slots.block_zone, weights=own, minlength=zones).astype(np.int64)
+        live = np.where(live > 0, live, np.array(slots.zone_live, np.int64))
+        more = zones - len(self.stride)
         last = self.passes[-1:]
         self.passes = np.concatenate([self.passes[:-1], np.zeros(more, np.int64), last])
         self.cursor = np.concatenate([self.cursor, np.zeros(more, np.int64)])
-        self.stride = STRIDE // np.maximum(np.array(live, np.int64), 1)
+        self.stride = STRIDE // np.maximum(live, 1)

@@ -17,8 +17,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.codec import decode_as
 from stretto.api.effective import HostPort, host_ports, requests
-from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head, unreadable
+from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head
 from stretto.api.pods import Pod, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
@@ -40,8 +41,7 @@ BYTES_LIMIT: Final = 100_000
 
 _OWN_ANNOTATIONS: Final = b"stretto.dev/gpu-m"
 _SEPARATOR: Final = b"\x00"
-_ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str])
-_POD: Final = msgspec.json.Decoder(Pod)
+_ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _MILLI: Final = re.compile("[1-9][0-9]{0,3}")
 
 
@@ -249,11 +249,7 @@ def decode_spec(body: bytes) -> PodSpec:
     Raises:
         InputError: a field cannot be read; says which.
     """
-    try:
-        spec = _POD.decode(body).spec
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise unreadable("pod", error) from error
-    return spec
+    return decode_as(Pod, body, "pod").spec
 
 
 def _placing_part(spec: PodSpec) -> PodSpec:
@@ -281,7 +277,7 @@ def _device_notes(meta: MetaHead) -> bytes:
 
 def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:
     """What a pod asks of one device kind; shares and models come from its annotations."""
-    notes = _ANNOTATIONS.decode(meta.annotations) if meta.annotations is not NO_BYTES else {}
+    notes = _ANNOTATIONS.decode(meta.annotations) or {} if meta.annotations is not NO_BYTES else {}
     pod = _name(meta)
     if not 0 <= count <= MAX_DEVICES:
         raise InputError(f"{pod}, requests {kind}", count, f"0 to {MAX_DEVICES} devices of a node")

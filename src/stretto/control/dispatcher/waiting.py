@@ -246,9 +246,8 @@ class WaitingRoom:
         """Probe one class and wake as many of its units as may fit, the first by rank first.
 
         Single pods use up room for one each. A gang may fail and leave its room to those behind
-        it, so gangs have as many tries as there is room. Whoever is out of tries ends it, so that
-        nobody is passed; what fails leaves its room to them. Units of several classes, for which
-        the room of one says little, are all tried.
+        it, so gangs have as many tries as there is room, whatever single pods have used up. Units
+        of several classes, for which the room of one says little, are all tried.
         """
         everybody = class_id == NO_CLASS or any(ward.forced for ward in wards)
         room = 1 << 62 if everybody else probe(class_id)
@@ -261,10 +260,10 @@ class WaitingRoom:
         self.closed.pop(class_id, None)
         fitting = [ward for ward in wards if ward.key.need <= room]
         singles = gangs = room
-        ahead, may_wake = self._ahead(class_id, fitting), True
-        while (first := _first_ward(fitting, ahead, may_wake)) is not None:
-            if not first.key.mixed and (gangs if first.key.need > 1 else singles) <= 0:
-                may_wake = False
+        ahead = self._ahead(class_id, fitting)
+        while (first := _first_ward(fitting, ahead, singles > 0, gangs > 0)) is not None:
+            if ahead is not None and not first.key.mixed and singles <= 0:
+                gangs = 0  # between queues nobody is passed by one that has more
                 continue
             unit = self._take(first)
             if unit is None:
@@ -355,13 +354,15 @@ class _Ahead:
         self.share[queue] = self._standing(queue, self._class_id, self._woken[queue])
 
 
-def _first_ward(wards: list[Ward], ahead: _Ahead | None, not_mixed: bool) -> Ward | None:
-    """Where the next sleeper lies: the smallest share, then rank; perhaps of mixed wards only."""
+def _first_ward(
+    wards: list[Ward], ahead: _Ahead | None, singles: bool, gangs: bool
+) -> Ward | None:
+    """Where the next sleeper lies of those that may be woken: the smallest share, then rank."""
     best: Ward | None = None
     first = (inf, inf)
     for ward in wards:
         key = ward.key
-        if ward.live and (key.mixed or not_mixed):
+        if ward.live and (key.mixed or (gangs if key.need > 1 else singles)):
             unit = ward.first()
             if unit is None:
                 continue
