@@ -166,8 +166,8 @@ def test_annotations_of_the_wrong_type_are_refused(classes: Classes) -> None:
 @pytest.mark.parametrize(
     ("spec", "path"),
     [
-        ({"tolerations": [{"key": 5}]}, r"pod\.spec\.tolerations\[0\]\.key"),
-        ({"nodeSelector": {"a": 1}}, r"pod\.spec\.nodeSelector"),
+        ({"tolerations": [{"key": 5}]}, r"pod default/p: spec\.tolerations\[0\]\.key"),
+        ({"nodeSelector": {"a": 1}}, r"pod default/p: spec\.nodeSelector\.a"),
         ({"overhead": {"cpu": "x"}}, "overhead"),
         ({"containers": [{"resources": {"requests": {"cpu": "1x"}}}]}, r"requests.*cpu"),
     ],
