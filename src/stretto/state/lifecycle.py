@@ -115,9 +115,7 @@ POD_MATRIX: Final[npt.NDArray[np.int8]] = np.array(POD_LIFE.matrix(), dtype=np.i
 """int8[state, event]: the next state, or -1 where the move is not allowed."""
 
 
-def step_pods(
-    states: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64], event: PodEvent
-) -> None:
+def step_pods(states: npt.NDArray[np.uint8], rows: npt.NDArray[np.int64], event: PodEvent) -> None:
     """Move many pods by one event, in place.
 
     Args:

@@ -354,9 +354,7 @@ class _Ahead:
         self.share[queue] = self._standing(queue, self._class_id, self._woken[queue])
 
 
-def _first_ward(
-    wards: list[Ward], ahead: _Ahead | None, singles: bool, gangs: bool
-) -> Ward | None:
+def _first_ward(wards: list[Ward], ahead: _Ahead | None, singles: bool, gangs: bool) -> Ward | None:
     """Where the next sleeper lies of those that may be woken: the smallest share, then rank."""
     best: Ward | None = None
     first = (inf, inf)
