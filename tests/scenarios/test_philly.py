@@ -49,6 +49,10 @@ def test_crowded_jobs_start_when_a_plain_queue_starts_them(seed: int, policy: st
     agree(some_jobs(seed), 9, policy)
 
 
+def test_single_pods_do_not_pass_gangs_that_came_first() -> None:
+    agree(some_jobs(13, 200), 9, "skip")
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_gangs_beyond_one_batch_of_a_shard_keep_their_order(policy: str) -> None:
     rng = Rng(3)

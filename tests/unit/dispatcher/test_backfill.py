@@ -189,3 +189,18 @@ def test_backfill_without_a_pool_is_an_error_of_the_caller() -> None:
     desk = Desk()
     with pytest.raises(ValueError, match="need the pool"):
         Dispatcher(desk.pods, desk.units, DispatcherConfig(other_queues=EASY))
+
+
+def test_room_of_a_unit_behind_a_failed_head_serves_another_queue() -> None:
+    desk = Desk(QueueConfig("strict", "Priority", blocking=True))
+    for name, queue, priority, class_id in [
+        ("late", "strict", 0, 0),
+        ("head", "strict", 5, 5),
+        ("other", "default", 0, 0),
+    ]:
+        desk.arrive(name, queue=queue, priority=priority, class_id=class_id)
+        desk.sent()
+        if desk.unit(name).away:
+            desk.no_place(name)
+    desk.wake(fits=lambda class_id: int(class_id == 0))
+    assert desk.sent() == ["other"]

@@ -225,7 +225,10 @@ def test_room_that_a_woken_gang_could_not_use_serves_those_behind_it() -> None:
     desk.no_place("g1", "g2")
     desk.no_place("h1", "h2")
     desk.wake(fits=2)
-    assert desk.sent() == ["g1", "g2", "h1", "h2"]
+    assert desk.sent() == ["g1", "g2"]
+    desk.no_place("g1", "g2")
+    desk.wake(Cure.NONE, fits=2)
+    assert desk.sent() == ["h1", "h2"]
 
 
 def test_who_was_tried_since_the_last_event_is_not_tried_for_room_left_unused() -> None:
@@ -236,10 +239,10 @@ def test_who_was_tried_since_the_last_event_is_not_tried_for_room_left_unused() 
     for name in ("g", "h"):
         desk.sent()
         desk.no_place(f"{name}1", f"{name}2")
-    desk.wake(fits=2)
-    desk.sent()
-    desk.no_place("g1", "g2")
-    desk.no_place("h1", "h2")
+    for name, cures in (("g", LEFT), ("h", Cure.NONE)):
+        desk.wake(cures, fits=2)
+        desk.sent()
+        desk.no_place(f"{name}1", f"{name}2")
     assert (desk.wake(Cure.NONE, fits=2), desk.dispatcher.next_due()) == (0, 300.0)
 
 

@@ -73,12 +73,19 @@ class Dispatcher:
             probe: an upper bound of how many pods of a class fit now.
             now: clock time.
         """
-        woken = self._places.sleepers.cured(int(cures), probe, now)
-        for unit in woken:
-            self._places.wake(unit, now)
+        places, count = self._places, 0
+        woken = places.sleepers.cured(int(cures), probe, now)
+        while woken:
+            count += len(woken)
+            for unit in woken:
+                places.wake(unit, now)
+            stuck = [unit for unit in woken if places.queues.is_behind(unit)]
+            for unit in stuck:
+                places.sleepers.left(unit)
+            woken = places.sleepers.cured(0, probe, now) if stuck else []
         if cures:
-            self._places.queues.stir()
-        return len(woken)
+            places.queues.stir()
+        return count
 
     def due(self, now: float) -> None:
         """Do what the time has come for: end delays, give up late gangs, spread the safety net."""

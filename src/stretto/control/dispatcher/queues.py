@@ -238,6 +238,10 @@ class Queues:
         queue.order.changed(unit)
         self.turns.enlist(queue)
 
+    def is_behind(self, unit: Unit) -> bool:
+        """Whether a unit waits behind a failed head: the room it was woken for may serve others."""
+        return any(unit.rank > head.rank for head in self.get(unit.queue).blockers)
+
     def stir(self) -> None:
         """Something may fit that did not: look again for what may pass blocked heads."""
         for queue in self._backfilling:

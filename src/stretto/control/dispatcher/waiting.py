@@ -245,9 +245,10 @@ class WaitingRoom:
     def _cure(self, class_id: int, wards: list[Ward], probe: Probe, woken: list[Unit]) -> None:
         """Probe one class and wake as many of its units as may fit, the first by rank first.
 
-        Single pods use up room for one each. A gang may fail and leave its room to those behind
-        it, so gangs have as many tries as there is room, whatever single pods have used up. Units
-        of several classes, for which the room of one says little, are all tried.
+        Whoever needs k pods of room takes at least k, or fails and so proves that there is room for
+        fewer than k. So a unit is left asleep when those woken with no greater needs would, placed,
+        leave too little for it: then it has no chance whatever becomes of them. Units of several
+        classes, for which the room of one says little, are all tried.
         """
         everybody = class_id == NO_CLASS or any(ward.forced for ward in wards)
         room = 1 << 62 if everybody else probe(class_id)
@@ -259,11 +260,11 @@ class WaitingRoom:
             return
         self.closed.pop(class_id, None)
         fitting = [ward for ward in wards if ward.key.need <= room]
-        singles = gangs = room
-        ahead = self._ahead(class_id, fitting)
-        while (first := _first_ward(fitting, ahead, singles > 0, gangs > 0)) is not None:
-            if ahead is not None and not first.key.mixed and singles <= 0:
-                gangs = 0  # between queues nobody is passed by one that has more
+        ahead, taken = self._ahead(class_id, fitting), dict[int, int]()
+        while (first := _first_ward(fitting, ahead)) is not None:
+            need, mixed = first.key.need, first.key.mixed
+            if not mixed and need + sum(n for k, n in taken.items() if k <= need) > room:
+                fitting.remove(first)
                 continue
             unit = self._take(first)
             if unit is None:
@@ -272,10 +273,8 @@ class WaitingRoom:
                 ahead.woken(first.key.queue, len(unit.pending))
             woken.append(unit)
             self._awake[unit] = (class_id, False)
-            if first.key.need > 1:
-                gangs -= not first.key.mixed
-            elif not first.key.mixed:
-                singles -= len(unit.pending)
+            if not mixed:
+                taken[need] = taken.get(need, 0) + (need if need > 1 else len(unit.pending))
 
     def _ahead(self, class_id: int, wards: list[Ward]) -> "_Ahead | None":
         """Who goes before whom, where there are several queues to choose from."""
@@ -354,13 +353,13 @@ class _Ahead:
         self.share[queue] = self._standing(queue, self._class_id, self._woken[queue])
 
 
-def _first_ward(wards: list[Ward], ahead: _Ahead | None, singles: bool, gangs: bool) -> Ward | None:
+def _first_ward(wards: list[Ward], ahead: _Ahead | None) -> Ward | None:
     """Where the next sleeper lies of those that may be woken: the smallest share, then rank."""
     best: Ward | None = None
     first = (inf, inf)
     for ward in wards:
         key = ward.key
-        if ward.live and (key.mixed or (gangs if key.need > 1 else singles)):
+        if ward.live:
             unit = ward.first()
             if unit is None:
                 continue
