@@ -3,7 +3,7 @@ from math import inf
 
 from stretto.state.lifecycle import PodState, UnitState
 from stretto.state.units import Cure
-from tests.unit.dispatcher.desk import Desk, owned_by
+from tests.unit.dispatcher.desk import LEFT, Desk, owned_by
 
 
 def asleep(desk: Desk, *names: str, class_id: int = 0, **notes: object) -> None:
