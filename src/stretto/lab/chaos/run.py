@@ -81,7 +81,6 @@ class Run:
         self._laws = Laws(self._world, self._truth, self._acknowledged)
         self._trace = Trace()
         self._steps = 0
-        self._bound = 0
         self._world.begin()
         self._plane = self._new_plane()
 
@@ -106,7 +105,7 @@ class Run:
             trace=self._trace.hash(),
             fired={kind: fate.fired[kind] for kind in sorted(fate.fired)},
             checked=dict(sorted(self._laws.checked.items())),
-            bound=self._bound,
+            bound=self._laws.checked["1 binds were claimed"],
             failed_at=failed_at,
             breaches=tuple(f"law {b.law}: {b.what}" for b in breaches),
             happened=tuple(fate.happened),
@@ -145,7 +144,6 @@ class Run:
 
     def _note(self, step: int, died: str) -> None:
         counts = self._plane.binder.counts
-        self._bound += sum(1 for line in self._truth.story if line.startswith("MODIFIED"))
         self._trace.add(step, self._clock.monotonic(), died, sorted(counts.items()))
         self._trace.add(*self._truth.story)
         self._truth.story.clear()
