@@ -29,6 +29,16 @@ _FGD = int(Code.FGD)
 
 
 @njit(**_INLINE)
+def spread_score(t0, t1, w0, w1, least, balanced):
+    """``pair_score`` without MOST: the same operations, those with weight 0 left out."""
+    t0 = min(max(t0, np.float32(0.0)), np.float32(100.0))
+    t1 = min(max(t1, np.float32(0.0)), np.float32(100.0))
+    free = (t0 * w0 + t1 * w1) * (np.float32(1.0) / (w0 + w1))
+    gap = np.float32(100.0) - abs(t0 - t1) * np.float32(0.5)
+    return least * np.int32(free) + balanced * np.int32(gap)
+
+
+@njit(**_INLINE)
 def pair_score(t0, t1, w0, w1, least, most, balanced):
     """Least, most and balanced of two free shares (percent, after placing); see ``PairScore``.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.kernels_point import pair_score, slot_value
+from stretto.framework.kernels_point import pair_score, slot_value, spread_score
 from stretto.state.devices import MAX_DEVICES
 from stretto.state.slots import BLOCK
 
@@ -37,6 +37,20 @@ def _score_span(
     q0, q1 = asks
     w0, w1, least, most, balanced = weights
     base = np.uint64(low)  # unsigned: an index that might be negative is not vectorised
+    if most == 0:  # nearly every profile: a loop of its own, with a fifth fewer operations
+        for j in range(count):
+            s = base + np.uint64(j)
+            t0 = np.float32(g0[s] - q0) * p0[s]
+            t1 = np.float32(g1[s] - q1) * p1[s]
+            total = np.int32(score[s]) + spread_score(t0, t1, w0, w1, least, balanced)
+            passes = (
+                np.int32(eligible[s])
+                & np.int32(f0[s] >= a0)
+                & np.int32(f1[s] >= a1)
+                & np.int32(f2[s] >= a2)
+            )
+            values[j] = np.int16(passes * (np.int32(1) + max(total, np.int32(0))))
+        return
     for j in range(count):
         s = base + np.uint64(j)
         t0 = np.float32(g0[s] - q0) * p0[s]
