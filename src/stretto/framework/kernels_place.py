@@ -36,14 +36,19 @@ def _top(peak, own, only_own):
 
 
 @njit(**_FLAGS)
+def _best(peak, own):
+    """The best score, and whether it is one of the own partition, which is asked first."""
+    top = _top(peak, own, True)
+    if top > 0:
+        return top, True
+    return _top(peak, own, False), False
+
+
+@njit(**_FLAGS)
 def choose(row, peak, choice, draw):
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
     own = choice.own_block
-    only_own = True
-    top = _top(peak, own, True)
-    if top == 0:
-        only_own = False
-        top = _top(peak, own, False)
+    top, only_own = _best(peak, own)
     if top == 0:
         return -1
     if choice.pick == _ROTATE:
@@ -157,11 +162,7 @@ def _choose_rotating(row, peak, own, only_own, top, choice):
 def _choose_lean(classes, static, pair, c, state, row, peak, choice):
     """``choose`` by turns for an entry without a row: only blocks looked at are filled in."""
     own = choice.own_block
-    only_own = True
-    top = _top(peak, own, True)
-    if top == 0:
-        only_own = False
-        top = _top(peak, own, False)
+    top, only_own = _best(peak, own)
     if top == 0:
         return -1
     zone = _next_zone(peak, own, only_own, top, choice)

@@ -122,20 +122,20 @@ def _shape(scores, o, x):
 
 
 @njit(**_FLAGS)
-def count_devices(classes, c, q, s, device_free, device_kind, device_model):
-    """How many devices of a slot serve a class's ``q``-th device request."""
-    milli = classes.device[c, 4 * q + 1]
-    kind = classes.device[c, 4 * q + 2]
-    models = classes.models[c, q]
-    found = 0
-    for d in range(MAX_DEVICES):
-        if (
-            device_kind[s, d] == kind
-            and device_free[s, d] >= milli
-            and (models >> np.int64(device_model[s, d])) & 1
-        ):
-            found += 1
-    return found
+def has_devices(device_free, device_kind, device_model, s, wanted, models):
+    """Whether a slot has the devices that a class asks; see ``ClassTable.device``."""
+    for q in range(models.shape[0]):
+        need, milli, kind = wanted[4 * q], wanted[4 * q + 1], wanted[4 * q + 2]
+        for d in range(MAX_DEVICES):
+            if (
+                device_kind[s, d] == kind
+                and device_free[s, d] >= milli
+                and (models[q] >> np.int64(device_model[s, d])) & 1
+            ):
+                need -= 1
+        if need > 0:
+            return False
+    return True
 
 
 @njit(**_FLAGS)
@@ -324,11 +324,8 @@ def fits(classes, static, c, s, free, ports, device):
         for w in range(ports.shape[1]):
             if ports[s, w] & static.port_conflict[p, w]:
                 return False
-    for q in range(classes.models.shape[1]):
-        need = classes.device[c, 4 * q]
-        if need > 0 and count_devices(classes, c, q, s, device[0], device[1], device[2]) < need:
-            return False
-    return True
+    wanted, models = classes.device[c], classes.models[c]
+    return has_devices(device[0], device[1], device[2], s, wanted, models)
 
 
 @njit(**_FLAGS)

@@ -14,8 +14,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.kernels_point import pair_score, slot_value, spread_score
-from stretto.state.devices import MAX_DEVICES
+from stretto.framework.kernels_point import (
+    has_devices,
+    pair_score,
+    slot_value,
+    spread_score,
+)
 from stretto.state.slots import BLOCK
 
 SPAN = 16 * BLOCK
@@ -95,23 +99,6 @@ def _span_peaks(values, count, peak):
         for j in range(BLOCK):
             top = max(top, values[b * BLOCK + j])
         peak[b] = top
-
-
-@njit(**_FLAGS)
-def has_devices(device_free, device_kind, device_model, s, wanted, models):
-    """Whether a slot has the devices that a class asks; see ``ClassTable.device``."""
-    for q in range(models.shape[0]):
-        need, milli, kind = wanted[4 * q], wanted[4 * q + 1], wanted[4 * q + 2]
-        for d in range(MAX_DEVICES):
-            if (
-                device_kind[s, d] == kind
-                and device_free[s, d] >= milli
-                and (models[q] >> np.int64(device_model[s, d])) & 1
-            ):
-                need -= 1
-        if need > 0:
-            return False
-    return True
 
 
 @njit(**_FLAGS)
