@@ -1,6 +1,6 @@
 """From a scenario to a store and a plane: what ``stretto run`` is built from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -19,6 +19,7 @@ from stretto.framework.profile import PROFILES, Profile, load_profile
 from stretto.inputs.feed import Feed
 from stretto.inputs.scenario_schema import Scenario
 from stretto.plane import Plane, PlaneConfig, dispatcher_config
+from stretto.state.cluster import SCHEDULER_NAME, ClusterConfig
 from stretto.stores.memory import MemoryStore
 from stretto.stores.sqlite import SqliteStore
 from stretto.stores.store import Store
@@ -39,6 +40,17 @@ class Rules(NamedTuple):
     source: ProfileSource
     #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
     tier: str = "auto"
+
+
+class Settings(NamedTuple):
+    """What a plane is told beside its rules."""
+
+    #: Scheduler shards.
+    shards: int = 1
+    #: Seed of every draw the plane makes.
+    seed: int = 0
+    #: Names in a pod's ``schedulerName`` that it answers to, beside the profile's own.
+    scheduler_names: frozenset[str] = frozenset({SCHEDULER_NAME})
 
 
 class Site(NamedTuple):
@@ -111,18 +123,27 @@ def _scored_by(policy: str, given: str | Mapping[str, Any]) -> dict[str, Any]:
 
 def build_site(scenario: Scenario, feed: Feed, rules: Rules, store: Store, clock: Clock) -> Site:
     """A plane over a store, as a scenario wants it."""
-    profile: Profile = load_profile(rules.source)
     queues = [decode_as(Queue, body) for kind, body in feed.objects if kind is QUEUE]
+    settings = Settings(scenario.shards, Rng(scenario.seed).child("plane").seed)
+    return Site(store, build_plane(rules, settings, queues, store, clock))
+
+
+def build_plane(
+    rules: Rules, settings: Settings, queues: Sequence[Queue], store: Store, clock: Clock
+) -> Plane:
+    """A plane over a store."""
+    profile: Profile = load_profile(rules.source)
     between, resource = turns_of(queues)
     dispatcher = dispatcher_config(profile, [_settings(queue) for queue in queues])
     config = PlaneConfig(
         profile=profile,
-        shards=scenario.shards,
+        shards=settings.shards,
+        cluster=ClusterConfig(scheduler_names=settings.scheduler_names),
         dispatcher=replace(dispatcher, between=between, resource=resource),
-        seed=Rng(scenario.seed).child("plane").seed,
+        seed=settings.seed,
         tier=rules.tier,
     )
-    return Site(store, Plane(config, store, clock))
+    return Plane(config, store, clock)
 
 
 def _settings(queue: Queue) -> QueueConfig:

@@ -69,11 +69,10 @@ class SqliteJournal:
                 # One statement: half of it must not survive a kill.
                 words = [word for item in meta.items() for word in item]
                 self._connection.execute("INSERT INTO meta VALUES (?, ?), (?, ?)", words)
-            kinds = self._connection.execute("SELECT * FROM kinds").fetchall()
+            self._kinds = {kind: key for key, kind in _kinds(self._connection).items()}
         except sqlite3.Error as error:
             self._connection.close()
             raise opening_error(path, error) from error
-        self._kinds = {_kind(row[1:]): int(row[0]) for row in kinds}
         #: First characters of every uid of this store.
         self.identity: str = meta["identity"]
         #: Last version that is on disk.
@@ -88,31 +87,9 @@ class SqliteJournal:
             InputError: the file is damaged.
         """
         try:
-            yield from self._records()
+            yield from read_records(self._connection)
         except sqlite3.Error as error:
             raise opening_error(self._path, error) from error
-
-    def _records(self) -> Iterator[Record]:
-        execute = self._connection.execute
-        kinds = {key: kind for kind, key in self._kinds.items()}
-        bodies = dict(execute("SELECT id, body FROM bodies"))
-        words: dict[str, str] = {}
-        same = words.setdefault  # a million rows name few namespaces, times and nodes
-        for row in execute(_READ):
-            key, kind, namespace, name, uid, version, created, deleting, shared, body = row[:10]
-            bound, node, notes = row[10:]
-            yield Record(
-                kinds[kind],
-                same(namespace, namespace),
-                name,
-                uid or f"{self.identity}{key:012x}",
-                max(version, bound or 0),
-                body if shared is None else bodies[shared],
-                same(node, node) if node else "",
-                None if notes is None else _DECODE_NOTES(notes),
-                same(created, created),
-                deleting,
-            )
 
     # ---------------------------------------------------------------- writing
 
@@ -240,6 +217,40 @@ class SqliteJournal:
             self._run({"INSERT INTO kinds VALUES (?, ?, ?, ?, ?, ?)": [row]}, self.version)
             self._kinds[kind] = key
         return key
+
+
+def read_records(connection: sqlite3.Connection) -> Iterator[Record]:
+    """All objects of a store's file, in the order in which they were made.
+
+    Raises:
+        sqlite3.Error: the file is damaged.
+    """
+    kinds = _kinds(connection)
+    identity = connection.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0]
+    bodies = dict(connection.execute("SELECT id, body FROM bodies"))
+    words: dict[str, str] = {}
+    same = words.setdefault  # a million rows name few namespaces, times and nodes
+    for row in connection.execute(_READ):
+        key, kind, namespace, name, uid, version, created, deleting, shared, body = row[:10]
+        bound, node, notes = row[10:]
+        yield Record(
+            kinds[kind],
+            same(namespace, namespace),
+            name,
+            uid or f"{identity}{key:012x}",
+            max(version, bound or 0),
+            body if shared is None else bodies[shared],
+            same(node, node) if node else "",
+            None if notes is None else _DECODE_NOTES(notes),
+            same(created, created),
+            deleting,
+        )
+
+
+def _kinds(connection: sqlite3.Connection) -> dict[int, Kind]:
+    """The kinds of a file by their keys."""
+    rows = connection.execute("SELECT * FROM kinds").fetchall()
+    return {int(row[0]): _kind(row[1:]) for row in rows}
 
 
 def _rank(statement: str) -> int:

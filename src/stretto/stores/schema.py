@@ -80,10 +80,52 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def connect_reading(path: Path) -> sqlite3.Connection:
+    """Open a store's file to look at it; nothing of it is written.
+
+    Raises:
+        InputError: there is no such file, or it holds something else.
+        UnreachableError: another process has it open.
+    """
+    if not path.is_file():
+        expected = "the file of a store"
+        raise InputError(str(path), None, expected, "make one: stretto run ... --store sqlite:PATH")
+    # A log beside the file holds what is not in it yet; without one the file is all there is.
+    whole = not path.with_name(f"{path.name}-wal").exists()
+    mode = "immutable=1" if whole else "mode=ro"
+    connection: sqlite3.Connection | None = None
+    try:
+        connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=0.0, isolation_level=None
+        )
+        if not _is_ours(connection, path):
+            raise InputError(str(path), "an empty file", "a store of Stretto", "name another file")
+    except (sqlite3.Error, StrettoError) as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, StrettoError):
+            raise
+        raise opening_error(path, error) from error
+    return connection
+
+
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     """Check that the file is ours, or empty; then set it up for writing, and try that."""
     execute = connection.execute
     execute("PRAGMA locking_mode = EXCLUSIVE")
+    tables = _is_ours(connection, path)
+    for pragma in _PRAGMAS:
+        execute(pragma)
+    if not tables:
+        connection.executescript(TABLES)
+    execute("BEGIN IMMEDIATE")
+    execute("UPDATE meta SET value = value WHERE key = 'version'")
+    execute("COMMIT")
+
+
+def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether there are tables; refuses another program's, and those of another version."""
+    execute = connection.execute
     application = execute("PRAGMA application_id").fetchone()[0]
     found = execute("PRAGMA user_version").fetchone()[0]
     tables = execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -98,13 +140,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"schema version {SCHEMA}",
             "use the version of Stretto that wrote it" if found > SCHEMA else "begin a new file",
         )
-    for pragma in _PRAGMAS:
-        execute(pragma)
-    if not tables:
-        connection.executescript(TABLES)
-    execute("BEGIN IMMEDIATE")
-    execute("UPDATE meta SET value = value WHERE key = 'version'")
-    execute("COMMIT")
+    return bool(tables)
 
 
 def opening_error(path: Path, error: sqlite3.Error) -> StrettoError:

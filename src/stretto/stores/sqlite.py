@@ -4,7 +4,9 @@ What was acknowledged survives a killed process and a power cut; after a restart
 and a watch from before it is too old. One process owns the file.
 """
 
+import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from stretto.api.kinds import Kind
@@ -13,8 +15,9 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.births import IDENTITY_CHARS
 from stretto.stores.history import HISTORY
-from stretto.stores.journal import SqliteJournal
+from stretto.stores.journal import SqliteJournal, read_records
 from stretto.stores.memory import MemoryStore, Origin
+from stretto.stores.schema import connect_reading, opening_error
 from stretto.stores.store import (
     EVERYTHING,
     Bind,
@@ -123,3 +126,17 @@ class SqliteStore:
     def close(self) -> None:
         """Let go of the file; nothing acknowledged is lost."""
         self._journal.close()
+
+
+def read_store(path: Path) -> list[Record]:
+    """Every object of a store's file as it is, to look at; nothing is written.
+
+    Raises:
+        InputError: there is no such file, it holds something else, or it is damaged.
+        UnreachableError: another process has it open.
+    """
+    with closing(connect_reading(path)) as connection:
+        try:
+            return list(read_records(connection))
+        except sqlite3.Error as error:
+            raise opening_error(path, error) from error

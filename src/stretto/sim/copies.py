@@ -1,0 +1,142 @@
+"""A state of the past, with a plane of its own over a copy: to try things and change nothing.
+
+A state is what some store held: the end of a run by its record, a durable store as it lies on disk,
+or the end of a scenario that is run in virtual time first. The copy lives in memory.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stretto.api.codec import decode_as
+from stretto.api.kinds import KINDS, QUEUE, Kind
+from stretto.api.scheduling import Queue
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.explain.record_file import RecordFile
+from stretto.explain.records import Records
+from stretto.inputs.feed import materialise
+from stretto.inputs.scenario import load_scenario
+from stretto.plane import Plane
+from stretto.sim.feeder import Feeder
+from stretto.sim.live import LiveRun
+from stretto.sim.live_setup import (
+    ProfileSource,
+    Rules,
+    Settings,
+    build_plane,
+    build_site,
+    profile_source,
+)
+from stretto.stores.memory import MemoryStore
+from stretto.stores.sqlite import read_store
+from stretto.stores.store import Record, Store
+
+SQLITE: Final = "sqlite:"
+"""What the spelling of a durable store begins with."""
+_SCENARIOS: Final = (".yaml", ".yml")
+_PATIENCE: Final = 60.0
+"""Seconds of virtual time for which a copy waits out delays before it counts as settled."""
+
+
+class State(NamedTuple):
+    """What some store held, and the rules that it was scheduled by."""
+
+    #: Where it comes from, for people: ``run 2024...-quickstart``.
+    title: str
+    #: Every object.
+    records: list[Record]
+    #: What its profile is made from.
+    profile: ProfileSource = "default"
+    #: Shards and seed of its plane.
+    settings: Settings = Settings()
+
+
+def state_of(spelled: str = "", tier: str = "auto") -> State:
+    """The state that a command line names.
+
+    Args:
+        spelled: ``sqlite:PATH``, the path of a scenario's file, or a run record by its name, the
+            end of its name or its path; empty for the latest record.
+        tier: kernels for a scenario that is run first.
+
+    Raises:
+        NotFoundError: no record of that name.
+        InputError: a file cannot be used.
+        UnreachableError: another process has the store open.
+    """
+    if spelled.startswith(SQLITE):
+        path = Path(spelled.removeprefix(SQLITE))
+        return State(f"store {path}", read_store(path))
+    if spelled.endswith(_SCENARIOS):
+        return _end_of(Path(spelled), tier)
+    return _recorded(Records().find(spelled))
+
+
+def _recorded(path: Path) -> State:
+    """The end of a run by its record."""
+    with closing(RecordFile(path)) as file:
+        facts = file.facts()
+        records = [record for kind in KINDS for record in file.objects(kind)]
+    settings = Settings(facts.shards, facts.seed, frozenset(facts.scheduler_names))
+    return State(f"run {facts.name}", records, facts.profile, settings)
+
+
+def _end_of(path: Path, tier: str) -> State:
+    """A scenario, run in virtual time until nothing more can happen."""
+    scenario = load_scenario(path)
+    source = profile_source(scenario)
+    rng, clock = Rng(scenario.seed), ManualClock()
+    feed = materialise(scenario, rng)
+    store = MemoryStore(clock, rng.child("store"))
+    feeder = Feeder(feed, store, scenario.name)
+    site = build_site(scenario, feed, Rules(source, tier), store, clock)
+    LiveRun(site.plane, feeder, clock, speed=0.0).run()
+    settings = Settings(scenario.shards, scenario.seed, site.plane.cluster.config.scheduler_names)
+    return State(f"scenario {path}", list(_all(store)), source, settings)
+
+
+def _all(store: Store) -> Iterator[Record]:
+    """Every object of a store."""
+    for kind in KINDS:
+        yield from store.list(kind).records
+
+
+class Copy:
+    """A plane over a copy of a state, in virtual time."""
+
+    def __init__(self, state: State, rules: Rules | None = None) -> None:
+        """Copy a state; nothing is scheduled yet.
+
+        Args:
+            state: what the store held.
+            rules: other rules than its own.
+        """
+        #: The state it is a copy of.
+        self.state = state
+        #: Virtual time.
+        self.clock = ManualClock()
+        self.store = MemoryStore(self.clock, Rng(state.settings.seed).child("copy"))
+        self.store.seed(state.records)
+        queues = [decode_as(Queue, each.body) for each in state.records if each.kind is QUEUE]
+        chosen = rules or Rules(state.profile)
+        #: The scheduler over it.
+        self.plane: Plane = build_plane(chosen, state.settings, queues, self.store, self.clock)
+
+    def settle(self, patience: float = _PATIENCE) -> None:
+        """Schedule until nothing moves, waiting out delays for some seconds of virtual time."""
+        end = self.clock.monotonic() + patience
+        self.plane.run_until_idle()
+        while (due := self.plane.next_due()) <= end and self.clock.monotonic() < end:
+            self.clock.advance(max(due - self.clock.monotonic(), 0.1))
+            self.plane.run_until_idle()
+
+    def create(self, objects: Iterable[tuple[Kind, bytes]]) -> list[str]:
+        """Submit objects; returns what the store said of those that it refused."""
+        refused = []
+        for kind, body in objects:
+            (reply,) = self.store.create(kind, [body])
+            if reply.record is None:
+                refused.append(reply.message or reply.code.value)
+        return refused
