@@ -19,8 +19,8 @@ from stretto.control.binder.binder import Binder, Refusals
 from stretto.control.binder.conflicts import Judge
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
 from stretto.control.dispatcher.dispatcher import Dispatcher
+from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.partition import Partitions
-from stretto.control.dispatcher.places import Failure
 from stretto.control.pump import Pump
 from stretto.control.scheduler.shard import BATCH, Shard
 from stretto.framework.profile import Profile

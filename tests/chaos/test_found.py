@@ -6,7 +6,7 @@ import pytest
 
 from stretto.api.kinds import NODE, POD_GROUP
 from stretto.base.failpoints import Crash
-from stretto.control.dispatcher.waiting import Delays
+from stretto.control.dispatcher.delays import Delays
 from stretto.state.units import Unit, UnitKind
 from stretto.stores.store import Patch
 from stretto.testing import make_group, make_node, make_pod

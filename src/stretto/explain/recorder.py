@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.control.binder.binder import Refusals
-from stretto.control.dispatcher.places import Failure
+from stretto.control.dispatcher.failures import Failure
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster
 from stretto.state.units import Cure, Setback, Why

@@ -22,10 +22,11 @@ from stretto.control.dispatcher.answers import Answers, Refusal
 from stretto.control.dispatcher.audit import audit
 from stretto.control.dispatcher.backfill import EasyOrder
 from stretto.control.dispatcher.config import DispatcherConfig
+from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.intake import Intake
 from stretto.control.dispatcher.orders import micros
-from stretto.control.dispatcher.places import Failure, Places
-from stretto.control.dispatcher.queues import Queue
+from stretto.control.dispatcher.places import Places
+from stretto.control.dispatcher.queue import Queue
 from stretto.control.dispatcher.shards import Round
 from stretto.control.dispatcher.views import Views
 from stretto.control.dispatcher.waiting import Probe

@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from stretto.control.dispatcher.config import Between, DispatcherConfig
 from stretto.control.dispatcher.orders import SMALL
-from stretto.control.dispatcher.queues import Queue, Turns, WeightedTurns
+from stretto.control.dispatcher.queue import Queue
+from stretto.control.dispatcher.turns import Turns, WeightedTurns
 from stretto.control.dispatcher.usage import Usage
 from stretto.state.resources import PODS
 from stretto.state.shares import dominant

@@ -5,14 +5,15 @@ is looked at once, so that a thousand events about one unit cost one decision.
 """
 
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 from math import inf
 from typing import Final
 
 import numpy as np
 
+from stretto.control.dispatcher.failures import FailureReason
 from stretto.control.dispatcher.groups import Groups
-from stretto.control.dispatcher.places import FailureReason, Places
+from stretto.control.dispatcher.moves import Touch
+from stretto.control.dispatcher.places import Places
 from stretto.control.dispatcher.units import PLAIN, Reader, Wish
 from stretto.control.dispatcher.usage import Usage
 from stretto.state.changes import Arrival, Changes, Departure
@@ -34,17 +35,6 @@ _GONE: Final = int(PodState.GONE)
 _AFTER_GATE: Final = int(POD_LIFE.next(PodState.PENDING, PodEvent.GATE))
 _AFTER_UNGATE: Final = int(POD_LIFE.next(PodState.GATED, PodEvent.UNGATE))
 _COMPLETED: Final = UNIT_LIFE.next(UnitState.FORMING, UnitEvent.COMPLETE)
-
-
-class Touch(IntEnum):
-    """What a batch does to a unit; the larger decides."""
-
-    #: Pods went or changed.
-    CHANGED = 0
-    #: Pods that had a node want one again, or want it otherwise.
-    RETURNED = 1
-    #: New pods came.
-    GREW = 2
 
 
 class Intake:

@@ -6,6 +6,7 @@ that the tables do not allow cannot exist.
 """
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Final
 
 from stretto.state.lifecycle import (
@@ -16,6 +17,18 @@ from stretto.state.lifecycle import (
     UnitEvent,
     UnitState,
 )
+
+
+class Touch(IntEnum):
+    """What a batch does to a unit; the larger decides."""
+
+    #: Pods went or changed.
+    CHANGED = 0
+    #: Pods that had a node want one again, or want it otherwise.
+    RETURNED = 1
+    #: New pods came.
+    GREW = 2
+
 
 WAYS_TO_BACK_OFF: Final = {
     UnitState.DISPATCHED: (UnitEvent.BACK_OFF,),

@@ -7,12 +7,12 @@ unit's state, its pods' states and the place always change together.
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 
 from stretto.control.dispatcher.config import DispatcherConfig
+from stretto.control.dispatcher.delays import Delays
+from stretto.control.dispatcher.failures import Failure, FailureReason
 from stretto.control.dispatcher.fairness import ShareTurns, make_turns
 from stretto.control.dispatcher.moves import (
     BACK_IN_QUEUE,
@@ -26,35 +26,11 @@ from stretto.control.dispatcher.moves import (
 from stretto.control.dispatcher.queues import Queues
 from stretto.control.dispatcher.shards import Shards
 from stretto.control.dispatcher.usage import Usage
-from stretto.control.dispatcher.waiting import NO_CLASS, Delays, WaitingRoom, WardKey
+from stretto.control.dispatcher.waiting import NO_CLASS, WaitingRoom, WardKey
 from stretto.state.lifecycle import UnitEvent, UnitState
 from stretto.state.pods import Pods
 from stretto.state.pool import PoolView
 from stretto.state.units import Cure, Outcome, Unit, UnitKind, Units
-
-
-class FailureReason(Enum):
-    """Why a unit was given up."""
-
-    #: It fits nowhere, and the configuration says not to try again.
-    NO_PLACE = "no place"
-    #: It was not scheduled before its deadline.
-    TIMED_OUT = "timed out"
-    #: It contradicts itself.
-    ABNORMAL = "abnormal"
-
-
-class Failure(NamedTuple):
-    """A unit that was given up."""
-
-    #: The unit.
-    unit: Unit
-    #: Its rows that have no node.
-    rows: tuple[int, ...]
-    #: Why, for machines.
-    reason: FailureReason
-    #: Why, for humans.
-    message: str
 
 
 class Places:
