@@ -6,7 +6,7 @@ periodic comparison is due, it lists afresh: what the list lacks has gone, what 
 like any change. A list that is older than what has been seen is not believed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -15,6 +15,7 @@ from stretto.base.errors import TooOldError
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster import Cluster
 from stretto.state.ingest import Ingest
+from stretto.state.whole import apply_objects, known_objects
 from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
 
 COMPARE_EVERY: Final = 300.0
@@ -55,10 +56,12 @@ class Pump:
         cluster: Cluster,
         failpoint: Failpoint = no_failpoint,
         compare_every: float = COMPARE_EVERY,
+        kinds: Iterable[Kind] = (),
     ) -> None:
         """A pump that has seen nothing yet; ``poll`` lists first.
 
-        ``compare_every`` is in seconds; infinity where the store cannot lose an event.
+        ``compare_every`` is in seconds; infinity where the store cannot lose an event. ``kinds``
+        are read besides nodes, pods, groups and priorities, before the pods.
         """
         #: Events applied, by kind name.
         self.applied: dict[str, int] = {}
@@ -75,6 +78,7 @@ class Pump:
             _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
             _Feed(NODE, lambda events, _: self._ingest.nodes(events), self._known_nodes),
             _Feed(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
+            *map(self._object_feed, kinds),
             _Feed(POD, self._ingest.pods, self._known_pods),
         ]
 
@@ -155,6 +159,15 @@ class Pump:
 
     def _apply_priorities(self, events: Sequence[Event], _: float) -> None:
         self._ingest.priorities(_follow(self._priorities, events))
+
+    def _object_feed(self, kind: Kind) -> _Feed:
+        """The feed of a kind that goes to the table of objects."""
+        cluster = self._cluster
+        return _Feed(
+            kind,
+            lambda events, _: apply_objects(cluster, kind, events),
+            lambda: known_objects(cluster.objects, kind),
+        )
 
     def _known_nodes(self) -> dict[str, Record]:
         nodes = self._cluster.nodes

@@ -104,6 +104,8 @@ CURE_WORDS: Final[Mapping[Cure, str]] = {
     Cure.GROUP_CHANGED: "its PodGroup changes",
     Cure.VOLUME_CHANGED: "a volume comes or changes",
     Cure.QUEUE_CHANGED: "its queue changes",
+    Cure.NODE_LEFT: "a node leaves",
+    Cure.NAMESPACE_CHANGED: "labels of a namespace change",
 }
 """Events that wake a waiting pod, in words."""
 

@@ -21,9 +21,11 @@ from stretto.state.classes import GPU, Classes
 from stretto.state.devices import MAX_DEVICES
 from stretto.state.ledger import Ledger
 from stretto.state.nodes import Nodes, zone_name
+from stretto.state.objects import Objects
 from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.resources import check_amounts
 from stretto.state.units import Cure
+from stretto.stores.store import Record
 
 GPU_PRODUCT: Final = "nvidia.com/gpu.product"
 """Node label that names the model of its GPUs."""
@@ -42,6 +44,8 @@ class ClusterConfig(msgspec.Struct, frozen=True):
     default_priority: int = 0
     #: Blocks of each zone that are filled side by side: the number of shards.
     fan_out: int = 1
+    #: Whether pods and nodes are kept in full too, for rules that read whole objects.
+    whole: bool = False
 
 
 class Cluster:
@@ -59,6 +63,10 @@ class Cluster:
         self.pods = Pods()
         #: Classes of pods.
         self.classes = Classes(self.ledger.resources, tuple(self.config.device_kinds))
+        #: Namespaces, owners, claims, volumes and the like; nodes too where they are kept whole.
+        self.objects = Objects()
+        #: The last record of each pod by uid, where pods are kept whole.
+        self.records: dict[str, Record] = {}
         #: PodGroups by ``namespace/name``.
         self.groups: dict[str, PodGroup] = {}
         #: Values of PriorityClasses by name.
@@ -70,6 +78,8 @@ class Cluster:
         #: Called with the slots whose node object changed.
         self.static_listeners: list[Callable[[npt.NDArray[np.int64]], None]] = []
         self._strays: dict[str, set[int]] = {}
+        #: What a pod that comes to a node may cure: nothing, where no rule asks who is where.
+        self._placing = Cure.POD_PLACED if self.config.whole else Cure.NONE
 
     # ------------------------------------------------------------ nodes
 
@@ -113,6 +123,7 @@ class Cluster:
         self.nodes.remove(slot)
         self.ledger.remove_node(slot)
         self._tell(slot)
+        self.changes.cures |= Cure.NODE_LEFT
 
     def _add_node(
         self,
@@ -183,6 +194,7 @@ class Cluster:
             self.ledger.ports.learn(pod.ports)
             self.ledger.ports.take(slot, pod.ports)
         self.ledger.charge(slot, pod.requests)
+        self.changes.cures |= self._placing
         self.pods.slot[row] = slot
         self.pods.generation[row] = self.ledger.slots.generation[slot]
         self.pods.devices[row] = mask
@@ -206,6 +218,8 @@ class Cluster:
 
     def charge_plain(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]) -> None:
         """Charge many pods of plain classes (amounts only) at once."""
+        if len(rows):
+            self.changes.cures |= self._placing
         self._add_amounts(rows, slots, 1)
         self.pods.slot[rows] = slots
         self.pods.generation[rows] = self.ledger.slots.generation[slots]

@@ -16,6 +16,7 @@ from stretto.api.core import Node, PriorityClass
 from stretto.api.heads import NO_BYTES, PodHead, decode_pod_head
 from stretto.api.scheduling import PodGroup
 from stretto.base.errors import InputError
+from stretto.state import whole
 from stretto.state.changes import Arrival, Departure, GroupChange
 from stretto.state.classes import GPU_DEVICES
 from stretto.state.cluster import Cluster
@@ -61,6 +62,7 @@ class Ingest:
             if event.type is EventType.DELETED:
                 cluster.abnormal.pop(key, None)
                 cluster.remove_node(record.name)
+                whole.forget_node(cluster, record.name)
                 continue
             try:
                 node = _NODE.decode(record.body)
@@ -70,7 +72,10 @@ class Ingest:
                     uid=record.uid,
                     resource_version=str(record.version),
                 )
-                cluster.put_node(msgspec.structs.replace(node, metadata=meta))
+                node = msgspec.structs.replace(node, metadata=meta)
+                cluster.put_node(node)
+                if cluster.config.whole:
+                    whole.keep_node(cluster, node)
                 cluster.abnormal.pop(key, None)
             except (msgspec.DecodeError, InputError, RecursionError) as error:
                 cluster.abnormal[key] = str(error)
@@ -156,6 +161,8 @@ class Ingest:
             states, slots = cluster.pods.state, cluster.pods.slot
         self._confirm(echoes)
         self._add(fresh, now)
+        if cluster.config.whole:
+            whole.keep_bodies(cluster, events)
 
     def end(self, row: int) -> None:
         """A pod has gone: give back what it had, and its row."""

@@ -54,7 +54,7 @@ class Cure(IntFlag):
     POD_LEFT = 16
     #: A pod came to a node.
     POD_PLACED = 32
-    #: Labels of a pod changed.
+    #: A pod on a node counts otherwise: its labels changed, or its deletion was asked for.
     POD_LABELS = 64
     #: The pod itself changed (gate removed, resized, spec mended).
     POD_CHANGED = 128
@@ -64,7 +64,11 @@ class Cure(IntFlag):
     VOLUME_CHANGED = 512
     #: A queue came or changed, or usage of a queue fell.
     QUEUE_CHANGED = 1024
-    ANY = 2047
+    #: A node went, and with it what its pods and labels counted for elsewhere.
+    NODE_LEFT = 2048
+    #: A namespace came or its labels changed.
+    NAMESPACE_CHANGED = 4096
+    ANY = 8191
 
 
 class Outcome(IntEnum):

@@ -14,11 +14,11 @@ from stretto.api.effective import ANY_ADDRESS, HostPort
 from stretto.api.meta import Wire
 from stretto.api.pods import Pod
 from stretto.framework.exact.nodes import NodeColumns, longer
-from stretto.framework.exact.objects import ClusterObjects
 from stretto.framework.exact.pod_facts import Compiler, PodFacts
 from stretto.framework.exact.requests import is_scalar
 from stretto.framework.exact.status import BoolArray, IntArray
 from stretto.framework.exact.tallies import Population
+from stretto.state.objects import Objects
 
 _K = TypeVar("_K")
 
@@ -34,7 +34,7 @@ class Snapshot:
     ) -> None:
         """Take a cluster; pods name their nodes, and those on unknown nodes are passed over."""
         #: Everything else but pods.
-        self.objects = ClusterObjects(objects)
+        self.objects = Objects(objects)
         #: Compiled specs.
         self.compiler = Compiler()
         self._empty()

@@ -13,10 +13,10 @@ from stretto.api.pods import TopologySpreadConstraint
 from stretto.api.selectors import EVERYTHING, Operator, Rule, Selector
 from stretto.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from stretto.framework.exact.eligible import required_nodes, untolerated
-from stretto.framework.exact.objects import ClusterObjects
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import BoolArray, IntArray
+from stretto.state.objects import Objects
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
@@ -81,7 +81,7 @@ def own(pod: PodFacts, action: str) -> tuple[Constraint, ...]:
     )
 
 
-def defaults(pod: PodFacts, objects: ClusterObjects) -> tuple[Constraint, ...]:
+def defaults(pod: PodFacts, objects: Objects) -> tuple[Constraint, ...]:
     """Upstream's default wishes; none for a pod that belongs to nothing."""
     selector = default_selector(pod, objects)
     if selector == EVERYTHING:
@@ -92,7 +92,7 @@ def defaults(pod: PodFacts, objects: ClusterObjects) -> tuple[Constraint, ...]:
     )
 
 
-def default_selector(pod: PodFacts, objects: ClusterObjects) -> Selector:
+def default_selector(pod: PodFacts, objects: Objects) -> Selector:
     """What the pod's services and its controller select, together."""
     wanted: dict[str, str] = {}
     for service in objects.services.get(pod.namespace, {}).values():
@@ -113,7 +113,7 @@ def default_selector(pod: PodFacts, objects: ClusterObjects) -> Selector:
 
 
 def _controller(
-    owner: OwnerReference, namespace: str, objects: ClusterObjects
+    owner: OwnerReference, namespace: str, objects: Objects
 ) -> ReplicaSet | ReplicationController | StatefulSet | None:
     if (owner.api_version, owner.kind) not in CONTROLLERS:
         return None

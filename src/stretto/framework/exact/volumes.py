@@ -21,16 +21,16 @@ from stretto.api.storage import (
 )
 from stretto.framework.exact.eligible import meets_any
 from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.objects import (
-    BIND_COMPLETED,
-    SELECTED_NODE,
-    ClusterObjects,
-    class_name,
-    volume_class_name,
-)
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import BoolArray
+from stretto.state.objects import (
+    BIND_COMPLETED,
+    SELECTED_NODE,
+    Objects,
+    class_name,
+    volume_class_name,
+)
 
 WAIT: Final = "WaitForFirstConsumer"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
@@ -98,7 +98,7 @@ class Making(NamedTuple):
     room: BoolArray
 
 
-def claims_of(pod: PodFacts, objects: ClusterObjects) -> Claims:
+def claims_of(pod: PodFacts, objects: Objects) -> Claims:
     """A pod's claims; all of them must exist."""
     bound, waiting, immediate = [], [], []
     for name, _ in pod.claim_names():

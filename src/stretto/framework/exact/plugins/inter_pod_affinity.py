@@ -13,7 +13,6 @@ import numpy as np
 from stretto.framework.exact.contract import Check, FilterPlugin, ScorePlugin, Trial
 from stretto.framework.exact.nodes import NodeColumns
 from stretto.framework.exact.normalise import TOP, at
-from stretto.framework.exact.objects import ClusterObjects
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import (
@@ -29,6 +28,7 @@ from stretto.framework.exact.status import (
 )
 from stretto.framework.exact.tallies import TermKind
 from stretto.framework.exact.terms import Reach, Term
+from stretto.state.objects import Objects
 
 NAME: Final = "InterPodAffinity"
 NOT_NEAR: Final = unresolvable("node(s) didn't match pod affinity rules")
@@ -66,7 +66,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         return scaled
 
 
-def reach(term: Term, objects: ClusterObjects) -> Reach:
+def reach(term: Term, objects: Objects) -> Reach:
     """The pods that a term of the asking pod means."""
     selector = term.namespace_selector
     if selector.matches({}):

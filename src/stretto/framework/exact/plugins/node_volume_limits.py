@@ -11,7 +11,6 @@ import numpy as np
 from stretto.api.storage import PersistentVolumeClaim
 from stretto.api.volumes import Volume
 from stretto.framework.exact.contract import Check, FilterPlugin, Given, Trial
-from stretto.framework.exact.objects import class_name
 from stretto.framework.exact.ownership import owner_refusal
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
@@ -26,6 +25,7 @@ from stretto.framework.exact.status import (
     unresolvable,
     unschedulable,
 )
+from stretto.state.objects import class_name
 
 NAME: Final = "NodeVolumeLimits"
 TOO_MANY: Final = unschedulable("node(s) exceed max volume count")

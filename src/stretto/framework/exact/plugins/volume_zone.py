@@ -11,10 +11,10 @@ import numpy as np
 from stretto.api.storage import PersistentVolume
 from stretto.framework.exact.contract import Check, FilterPlugin, Given
 from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.objects import class_name
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import SKIP, BoolArray, Status, refuse, unresolvable
+from stretto.state.objects import class_name
 
 NAME: Final = "VolumeZone"
 REFUSED: Final = unresolvable("node(s) had no available volume zone")

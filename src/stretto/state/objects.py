@@ -1,7 +1,9 @@
-"""Everything in a cluster that is neither node nor pod, as the plugins look it up.
+"""Everything in a cluster that is neither pod nor charged: claims, volumes, namespaces, owners.
 
-Volumes and claims may be *assumed*: a decision takes a volume for a claim, or gives a claim its
-node, before the API server says so; the next decision sees that.
+Rules look objects up here by kind and name; nodes stand here in full where a profile needs more of
+them than columns hold. A snapshot of its own follows by the log of what changed. Volumes and claims
+may be *assumed*: a decision takes a volume for a claim, or gives a claim its node, before the store
+says so; the next decision sees that.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -9,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.core import Namespace, PodDisruptionBudget, Service
-from stretto.api.meta import NO_TEXTS, ObjectReference, Wire
+from stretto.api.core import Namespace, Node, PodDisruptionBudget, Service
+from stretto.api.meta import NO_TEXTS, ObjectMeta, ObjectReference, Wire
 from stretto.api.selectors import Selector
 from stretto.api.storage import (
     CsiDriver,
@@ -26,16 +28,22 @@ from stretto.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+LOG_LIMIT: Final = 1 << 16
+"""Longest log kept; who is further behind reads everything."""
 
 Key = tuple[str, str]
 """Namespace and name."""
+Identity = tuple[type[Wire], str, str]
+"""Type, namespace and name: what tells objects apart."""
+_SELECTIONS: Final = 1024
+"""Answers to namespace selectors kept."""
 
 
-class ClusterObjects:
-    """Objects by kind and name."""
+class Objects:
+    """Objects by kind and name, and the log of their changes."""
 
     def __init__(self, objects: Iterable[Wire] = ()) -> None:
-        """Take objects of any kind; those that no plugin reads are passed over."""
+        """Take objects of any kind; those that no rule reads are passed over."""
         #: Claims.
         self.claims: dict[Key, PersistentVolumeClaim] = {}
         #: Volumes by name.
@@ -60,9 +68,14 @@ class ClusterObjects:
         ] = {}
         #: Budgets.
         self.budgets: dict[Key, PodDisruptionBudget] = {}
+        #: Nodes in full by name.
+        self.nodes: dict[str, Node] = {}
         #: Rises whenever an object changes.
         self.version = 0
-        self._selected: dict[tuple[Selector, int], frozenset[str]] = {}
+        self._known: dict[Identity, Wire] = {}
+        self._log: list[Identity] = []
+        self._log_base = 0
+        self._selected: dict[Selector, tuple[int, frozenset[str]]] = {}
         self._shelves: dict[type[Wire], dict[Any, Any]] = {
             PersistentVolumeClaim: self.claims,
             PersistentVolume: self.volumes,
@@ -72,17 +85,20 @@ class ClusterObjects:
             CsiStorageCapacity: self.capacities,
             Namespace: self.namespaces,
             PodDisruptionBudget: self.budgets,
+            Node: self.nodes,
         }
         for each in objects:
             self.put(each)
 
-    def put(self, item: Wire) -> None:
-        """Add an object or replace its namesake."""
-        self._change(item, gone=False)
+    # ------------------------------------------------------------ what is there
 
-    def remove(self, item: Wire) -> None:
-        """Forget an object."""
-        self._change(item, gone=True)
+    def find(self, identity: Identity) -> Wire | None:
+        """An object, if it is known."""
+        return self._known.get(identity)
+
+    def of(self, kind: type[Wire]) -> list[Wire]:
+        """All objects of one type."""
+        return [each for identity, each in self._known.items() if identity[0] is kind]
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Labels of a namespace; none where it is not known."""
@@ -91,33 +107,61 @@ class ClusterObjects:
 
     def namespaces_with(self, selector: Selector) -> frozenset[str]:
         """Namespaces whose labels meet a selector."""
-        key = (selector, self.version)
-        found = self._selected.get(key)
-        if found is None:
-            if len(self._selected) > 1024:
-                self._selected.clear()
-            found = self._selected[key] = frozenset(
-                name
-                for name, each in self.namespaces.items()
-                if selector.matches(each.metadata.labels)
-            )
+        kept = self._selected.get(selector)
+        if kept is not None and kept[0] == self.version:
+            return kept[1]
+        if len(self._selected) > _SELECTIONS:
+            self._selected.clear()
+        found = frozenset(
+            name for name, each in self.namespaces.items() if selector.matches(each.metadata.labels)
+        )
+        self._selected[selector] = self.version, found
         return found
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
         """The storage class of a claim, if it names one that exists."""
         return self.classes.get(class_name(claim))
 
+    # ------------------------------------------------------------ changes
+
+    @property
+    def head(self) -> int:
+        """Position after the last change; positions never repeat."""
+        return self._log_base + len(self._log)
+
+    def changes_since(self, position: int) -> list[Identity] | None:
+        """What changed since a position (with repeats), or ``None`` when that is forgotten."""
+        if position < self._log_base:
+            return None
+        return self._log[position - self._log_base :]
+
+    def put(self, item: Wire) -> None:
+        """Add an object or replace its namesake."""
+        place = self._place(item)
+        if place is None:
+            return
+        identity = identity_of(item)
+        before = self._known.get(identity)
+        if isinstance(before, VolumeAttachment):
+            self._take_off(before)
+        shelf, key = place
+        shelf[key] = self._known[identity] = item
+        self._note(identity)
+
+    def remove(self, item: Wire) -> None:
+        """Forget an object, known by kind and name."""
+        self.drop(identity_of(item))
+
+    def drop(self, identity: Identity) -> None:
+        """Forget an object, if it is known."""
+        before = self._known.pop(identity, None)
+        if before is not None:
+            self._take_off(before)
+            self._note(identity)
+
     def take(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
         """Assume that a volume is bound to a claim."""
-        meta = claim.metadata
-        reference = ObjectReference(
-            kind="PersistentVolumeClaim",
-            api_version="v1",
-            namespace=meta.namespace,
-            name=meta.name,
-            uid=meta.uid,
-        )
-        spec = msgspec.structs.replace(volume.spec, claim_ref=reference)
+        spec = msgspec.structs.replace(volume.spec, claim_ref=reference_to(claim))
         self.put(msgspec.structs.replace(volume, spec=spec))
 
     def select_node(self, claim: PersistentVolumeClaim, node: str) -> None:
@@ -126,16 +170,19 @@ class ClusterObjects:
         meta = msgspec.structs.replace(claim.metadata, annotations=annotations)
         self.put(msgspec.structs.replace(claim, metadata=meta))
 
-    def _change(self, item: Wire, *, gone: bool) -> None:
-        place = self._place(item)
-        if place is None:
-            return
-        shelf, key = place
+    def _note(self, identity: Identity) -> None:
         self.version += 1
-        if gone:
+        self._log.append(identity)
+        if len(self._log) > LOG_LIMIT:
+            dropped = len(self._log) // 2
+            del self._log[:dropped]
+            self._log_base += dropped
+
+    def _take_off(self, item: Wire) -> None:
+        place = self._place(item)
+        if place is not None:
+            shelf, key = place
             shelf.pop(key, None)
-        else:
-            shelf[key] = item
 
     def _place(self, item: Wire) -> tuple[dict[Any, Any], Hashable] | None:
         """Where an object is kept, and under which key."""
@@ -144,7 +191,9 @@ class ClusterObjects:
             case PersistentVolumeClaim() | CsiStorageCapacity() | PodDisruptionBudget():
                 shelf = self._shelves[type(item)]
                 return shelf, (item.metadata.namespace, item.metadata.name)
-            case PersistentVolume() | StorageClass() | CsiNode() | CsiDriver() | Namespace():
+            case (
+                PersistentVolume() | StorageClass() | CsiNode() | CsiDriver() | Namespace() | Node()
+            ):
                 return self._shelves[type(item)], item.metadata.name
             case VolumeAttachment():
                 shelf = self.attachments.setdefault(item.spec.node_name, {})
@@ -157,6 +206,30 @@ class ClusterObjects:
                 return self.controllers, key
             case _:
                 return None
+
+
+def meta_of(item: Wire) -> ObjectMeta:
+    """Identity of a whole object."""
+    meta: ObjectMeta = item.metadata  # type: ignore[attr-defined]
+    return meta
+
+
+def identity_of(item: Wire) -> Identity:
+    """What tells an object apart."""
+    meta = meta_of(item)
+    return type(item), meta.namespace, meta.name
+
+
+def reference_to(claim: PersistentVolumeClaim) -> ObjectReference:
+    """A claim as volumes name it."""
+    meta = claim.metadata
+    return ObjectReference(
+        kind="PersistentVolumeClaim",
+        api_version="v1",
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+    )
 
 
 def class_name(claim: PersistentVolumeClaim) -> str:
