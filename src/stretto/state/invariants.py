@@ -15,7 +15,7 @@ from stretto.state.devices import MAX_DEVICES
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
 
-PLACED = (PodState.ASSUMED, PodState.BOUND)
+PLACED = (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
 """States in which a pod holds its node's resources."""
 
 

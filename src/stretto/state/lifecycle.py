@@ -32,7 +32,7 @@ class PodState(IntEnum):
     BACKOFF = 5
     #: Fits nowhere now; sleeps until an event may cure that.
     UNSCHEDULABLE = 6
-    #: Has a node kept for it while its victims leave.
+    #: Claimed and charged to a node like an assumed pod; its bind waits until its victims have left.
     NOMINATED = 7
     #: Cannot be read or contradicts itself; waits for its owner to mend it.
     ABNORMAL = 8
@@ -100,7 +100,8 @@ POD_LIFE: Final = Table(
         (_S.UNSCHEDULABLE, _E.BIND): _S.BOUND,
         (_S.UNSCHEDULABLE, _E.BREAK): _S.ABNORMAL,
         (_S.UNSCHEDULABLE, _E.END): _S.GONE,
-        (_S.NOMINATED, _E.WAKE): _S.PENDING,
+        (_S.NOMINATED, _E.ASSUME): _S.ASSUMED,
+        (_S.NOMINATED, _E.REJECT): _S.PENDING,
         (_S.NOMINATED, _E.BIND): _S.BOUND,
         (_S.NOMINATED, _E.BREAK): _S.ABNORMAL,
         (_S.NOMINATED, _E.END): _S.GONE,

@@ -19,7 +19,7 @@ Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
 """A unit, its rows that the binder or the store refused, and why."""
 
 _WANTED = frozenset({int(PodState.DISPATCHED), int(PodState.PENDING)})
-_HELD = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
+_HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 
 
 class Answers:

@@ -17,10 +17,9 @@ _WANTING = frozenset(
         PodState.DISPATCHED,
         PodState.BACKOFF,
         PodState.UNSCHEDULABLE,
-        PodState.NOMINATED,
     }
 )
-_HOLDING = frozenset({PodState.ASSUMED, PodState.BOUND})
+_HOLDING = frozenset({PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND})
 
 
 def audit(places: Places, gated: Iterable[int] = ()) -> list[str]:

@@ -27,7 +27,9 @@ from stretto.state.lifecycle import (
 )
 from stretto.state.units import DEFAULT_QUEUE, Unit, UnitKind
 
-_ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
+_ON_NODES: Final = frozenset(
+    int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
+)
 _PENDING: Final = int(PodState.PENDING)
 _GATED: Final = int(PodState.GATED)
 _BOUND: Final = int(PodState.BOUND)

@@ -62,7 +62,6 @@ _QUEUEING: Final = {
     PodState.DISPATCHED: (PodEvent.GIVE_BACK,),
     PodState.BACKOFF: (PodEvent.WAKE,),
     PodState.UNSCHEDULABLE: (PodEvent.WAKE,),
-    PodState.NOMINATED: (PodEvent.WAKE,),
     PodState.ABNORMAL: (PodEvent.MEND,),
 }
 #: A pod that was rejected after its claim is pending already and stays so: only its unit waits.

@@ -15,8 +15,9 @@ from typing import Final
 
 import msgspec
 
-from stretto.control.dispatcher.backfill import Demand, Ends, Reservation
+from stretto.control.dispatcher.backfill import Ends, Reservation
 from stretto.control.dispatcher.orders import NEVER, micros
+from stretto.control.dispatcher.shelves import Demand
 from stretto.state.changes import Departure
 from stretto.state.lifecycle import PodState, UnitState
 from stretto.state.pods import Pods
@@ -24,7 +25,9 @@ from stretto.state.pool import Amounts, PoolView
 from stretto.state.shares import Shares
 from stretto.state.units import Unit, Units
 
-_ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
+_ON_NODES: Final = frozenset(
+    int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
+)
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
