@@ -197,6 +197,33 @@ def test_slots_of_refused_claims_are_read_again_by_every_snapshot() -> None:
     assert books.slot("n") in changed.tolist()
 
 
+def test_a_refusal_is_no_change_so_it_is_nobodys_conflict() -> None:
+    books = court()
+    refused = plan_of(books, {"p0": "n"})
+    books.cluster.ledger.touch([books.slot("n")])
+    other, said = plan_of(books, {"p1": "n"}), judge(books, VERSION)
+    assert said.judge(refused).granted.tolist() == []
+    assert said.judge(other).granted.tolist() == [0]
+
+
+def test_a_claim_that_fell_with_its_unit_is_nobodys_conflict() -> None:
+    books = court()
+    refused, other = plan_of(books, {"p0": "n", "p1": "m"}, [2]), plan_of(books, {"p2": "m"})
+    books.cluster.ledger.touch([books.slot("n")])
+    said = judge(books, VERSION, ALL)
+    assert said.judge(refused).granted.tolist() == []
+    assert said.judge(other).granted.tolist() == [0]
+
+
+def test_a_slot_that_was_granted_to_one_has_changed_for_the_next() -> None:
+    books = court(cpu="1")
+    first, second = plan_of(books, {"p0": "n", "p1": "n"}), plan_of(books, {"p2": "n"})
+    books.ingest.end(books.row("p0"))
+    said = judge(books, VERSION)
+    assert said.judge(first).granted.tolist() == [1]
+    assert said.judge(second).refused[0][2] is ConflictCause.NODE_CHANGED
+
+
 @pytest.mark.parametrize("special", [{}, {"ports": [80]}, {"gpus": 1}])
 def test_a_plan_that_fails_the_quick_way_leaves_the_books_straight(special: dict) -> None:  # type: ignore[type-arg]
     books = court(cpu="3", **special)

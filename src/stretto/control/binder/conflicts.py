@@ -47,10 +47,12 @@ class Judge:
         """Grant what still holds; slots of refused claims are touched, so snapshots read them."""
         if len(plan.rows) == 0:
             return Judgement(np.zeros(0, np.int64), [])
-        versions = self._cluster.ledger.version[plan.slots] if self._by_version else None
+        before = self._cluster.ledger.version[plan.slots]
         if self._grant_all(plan):
             return Judgement(np.arange(len(plan.rows)), [])
-        return self._claim_by_claim(plan, versions)
+        judgement = self._claim_by_claim(plan, before if self._by_version else None)
+        self._leave_unchanged(plan, judgement.granted, before)
+        return judgement
 
     def _grant_all(self, plan: Plan) -> bool:
         """The quick way: all claims at once, or none."""
@@ -142,6 +144,17 @@ class Judge:
         if not all(devices.covers(slot, mask, request) for request in pod.devices):
             return ConflictCause.DOES_NOT_FIT
         return None
+
+    def _leave_unchanged(
+        self, plan: Plan, granted: npt.NDArray[np.int64], before: npt.NDArray[np.int64]
+    ) -> None:
+        """What was charged and taken back has not changed a slot: its version is the old one.
+
+        Otherwise one refusal would be the next plan's conflict, and two shards could refuse each
+        other for ever without anything being granted (Omega's guarantee is that somebody gets on).
+        """
+        undone = ~np.isin(plan.slots, plan.slots[granted])
+        self._cluster.ledger.version[plan.slots[undone]] = before[undone]
 
     def _touch(self, plan: Plan, claims: list[int]) -> None:
         """Make every snapshot read these slots again: the shard's shows what was refused."""
