@@ -15,6 +15,8 @@ SEEDS ?= 200
 STEPS ?= 400
 # how many processes the heavier test families use
 JOBS ?= 2
+# kube-tools: which programs; all where empty
+PROGRAMS ?=
 # bench: where the figures go
 BENCH_OUT ?= out/bench-engine.json
 
@@ -79,6 +81,10 @@ test: check ## Check everything and run every test that is not marked slow (unde
 .PHONY: test-all
 test-all: test ## Run the long tests too (properties with many examples, full protocols, long chaos)
 	@MARKS="slow and not kube" $(FAMILY) slow 1200 --timeout 900 tests
+
+.PHONY: kube-tools
+kube-tools: $(VENV)/.installed ## Build etcd, Kubernetes, kwok and helm into the user's cache folder (once, ten minutes)
+	@$(PY) -m stretto.lab.kube.tools $(PROGRAMS)
 
 .PHONY: chaos
 chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS=400
