@@ -24,6 +24,7 @@ from stretto.api.pods import Pod, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.resources import FIRST_NAMES, PODS, Resources, check_amounts
+from stretto.state.topology_notes import NO_ASKS, Asks, has_notes, own_notes, read_asks
 
 GPU: Final = "nvidia.com/gpu"
 """Resource whose pieces are managed as devices by default."""
@@ -36,6 +37,8 @@ GPU_DEVICES: Final = "stretto.dev/gpu-devices"
 
 CLASS_LIMIT: Final = 50_000
 """Classes kept with no pod left before the least recently used are forgotten."""
+STAGED: Final = 2
+"""Bit of ``Classes.special``: NUMA nodes, kept places or caps have a say in where a pod goes."""
 BYTES_LIMIT: Final = 100_000
 """Entries of the cache from raw bytes to classes; it is emptied when full."""
 
@@ -64,6 +67,8 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     labels: tuple[tuple[str, str], ...]
     #: Namespace, where a rule of the spec or a selector depends on it; else empty.
     namespace: str = ""
+    #: What its annotations ask of NUMA nodes, rules and places.
+    asks: Asks = NO_ASKS
 
 
 class Classes:
@@ -85,7 +90,8 @@ class Classes:
         self._next_serial = 1
         self._by_body: dict[bytes, int] = {}
         self._asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
-        #: uint8[class]: 1 where a claim needs more than amounts (host ports or devices).
+        #: uint8[class]: not 0 where a claim needs more than amounts; ``STAGED`` is set where it is
+        #: not placed by score alone.
         self.special: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
 
     def __len__(self) -> int:
@@ -123,7 +129,7 @@ class Classes:
             spec.overhead,
             spec.resources,
             b"1" if spec.host_network else b"0",
-            _device_notes(meta),
+            _placing_notes(meta),
         ]
         for container in spec.containers:
             key.append(container.resources)
@@ -176,7 +182,15 @@ class Classes:
     def _intern_form(self, head: PodHead, body: bytes) -> int:
         made = self._build(head, body)
         form = msgspec.json.encode(
-            [made.requests, made.ports, made.devices, made.labels, made.namespace, made.spec],
+            [
+                made.requests,
+                made.ports,
+                made.devices,
+                made.labels,
+                made.namespace,
+                made.spec,
+                made.asks,
+            ],
             order="sorted",
         )
         found = self._by_form.get(form)
@@ -210,7 +224,7 @@ class Classes:
         for column, amount in pod.requests:
             self._asks[pod.id, column] = amount
         self._asks[pod.id, PODS] = 1
-        self.special[pod.id] = bool(pod.ports or pod.devices)
+        self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
 
     def _build(self, head: PodHead, body: bytes) -> PodClass:
         spec = decode_spec(body)
@@ -231,6 +245,7 @@ class Classes:
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
             labels=(),
+            asks=_asks(head.metadata),
         )
 
     def _forget(self, class_id: int) -> None:
@@ -267,12 +282,21 @@ def _name(meta: MetaHead) -> str:
     return f"pod {meta.namespace}/{meta.name}"
 
 
-def _device_notes(meta: MetaHead) -> bytes:
-    """The annotations that change what a pod asks of devices, as they came; mostly nothing."""
+def _placing_notes(meta: MetaHead) -> bytes:
+    """The annotations that change what a pod asks, as they came; mostly nothing."""
     if meta.annotations is NO_BYTES:
         return b""
     raw = bytes(meta.annotations)
+    if has_notes(raw):
+        return own_notes(raw) + (raw if _OWN_ANNOTATIONS in raw else b"")
     return raw if _OWN_ANNOTATIONS in raw else b""
+
+
+def _asks(meta: MetaHead) -> Asks:
+    """What a pod's annotations ask of topology and rules."""
+    if meta.annotations is NO_BYTES or not has_notes(bytes(meta.annotations)):
+        return NO_ASKS
+    return read_asks(_ANNOTATIONS.decode(meta.annotations) or {}, _name(meta))
 
 
 def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:
