@@ -37,6 +37,9 @@ VERBS: Final[Mapping[str, Verb]] = {
     "simulate": Verb("simulate:simulate", "Run one policy over a trace in virtual time."),
     "compare": Verb("compare:compare", "Run several policies and seeds over a trace."),
     "explain": Verb("explain:explain", "Say why a pod is pending, or why it is where it is."),
+    "story": Verb("story:story", "Tell every step of a pod's life, with its cause."),
+    "plan": Verb("plan:plan", "Say what would happen if some objects were submitted now."),
+    "doctor": Verb("doctor:doctor", "Check every law on live state, and name what breaks it."),
     "conformance": Verb(
         "conformance:conformance", "Hold decisions to recorded ones of kube-scheduler."
     ),

@@ -271,15 +271,24 @@ class RecordFile:
     def steps(self, serial: int) -> Iterator[tuple[StepBatch, str]]:
         """What happened to one pod, in order, each with the node's name or nothing."""
         names = dict(self._rows("SELECT slot, node FROM slots"))
+        for batch in self.all_steps():
+            for place in np.flatnonzero(batch.serials == serial).tolist():
+                node = names.get(int(batch.slots[place]), "") if len(batch.slots) else ""
+                yield batch._replace(serials=_ONE, slots=_NONE), node
+
+    def all_steps(self) -> Iterator[StepBatch]:
+        """What happened to all pods, in order."""
         for time, kind, shard, detail, serials, slots in self._rows(
             "SELECT time, kind, shard, detail, serials, slots FROM steps ORDER BY rowid"
         ):
-            mine = np.flatnonzero(np.frombuffer(serials, np.int64) == serial)
-            where = np.frombuffer(slots, np.int32)
-            for place in mine.tolist():
-                node = names.get(int(where[place]), "") if len(where) else ""
-                own = StepBatch(time, StepKind(kind), shard, detail, _ONE, _NONE)
-                yield own, node
+            yield StepBatch(
+                time,
+                StepKind(kind),
+                shard,
+                detail,
+                np.frombuffer(serials, np.int64),
+                np.frombuffer(slots, np.int32),
+            )
 
     def _rows(self, query: str, *values: object) -> Iterable[Any]:
         try:

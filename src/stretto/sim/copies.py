@@ -119,7 +119,7 @@ class Copy:
         self.clock = ManualClock()
         self.store = MemoryStore(self.clock, Rng(state.settings.seed).child("copy"))
         self.store.seed(state.records)
-        queues = [decode_as(Queue, each.body) for each in state.records if each.kind is QUEUE]
+        queues = [decode_as(Queue, each.body) for each in state.records if each.kind == QUEUE]
         chosen = rules or Rules(state.profile)
         #: The scheduler over it.
         self.plane: Plane = build_plane(chosen, state.settings, queues, self.store, self.clock)
