@@ -1,0 +1,121 @@
+"""One program of a control plane as a process: started, killed, paused and stopped.
+
+Each runs in a session of its own, so that Ctrl-C reaches whoever started it and the programs are
+stopped in order. Should that one be killed outright, the kernel kills them (``setpriv`` asks it
+to): no way out leaves a process behind.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from stretto.base.errors import StrettoError
+
+STOP_WITHIN: Final = 5.0
+"""Seconds that a program has to end by itself."""
+_SAID: Final = 12
+"""Lines of a program's log that are shown when it ended too early."""
+
+
+class Part:
+    """A program with its arguments and its log."""
+
+    def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
+        """A program that is not running yet."""
+        #: What it is called in messages.
+        self.name = name
+        #: Where everything that it says goes.
+        self.log = log
+        self._command = list(command)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running program."""
+        if self._process is None:
+            raise StrettoError(f"{self.name} is not running")
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there (paused counts as running)."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start it, unless it runs."""
+        if self.is_running:
+            return
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*_bound(), *self._command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def stop(self) -> None:
+        """Ask it to end; one that does not in time is killed."""
+        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGTERM)
+        if self._process is not None:
+            try:
+                self._process.wait(STOP_WITHIN)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        """Kill it with its children, as ``kill -9`` does."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def pause(self) -> None:
+        """Stop its time: connections stay open and nobody answers."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def check(self) -> None:
+        """Say what it said, where it has ended although nobody asked.
+
+        Raises:
+            StrettoError: it is not running.
+        """
+        if not self.is_running:
+            raise StrettoError(f"{self.name} has ended; it said:\n{self.said()}")
+
+    def said(self) -> str:
+        """The last lines of its log."""
+        if not self.log.exists():
+            return ""
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        return "\n".join(text.splitlines()[-_SAID:])
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody listens on now, all different."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+
+
+def _bound() -> list[str]:
+    """What makes the kernel kill a program when its starter is gone, where that is to be had."""
+    found = shutil.which("setpriv")
+    return [found, "--pdeathsig", "KILL", "--"] if found else []
