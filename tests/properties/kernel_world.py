@@ -28,6 +28,7 @@ from stretto.framework.program import (
     TypicalPods,
 )
 from stretto.framework.scores import fgd_thresholds
+from stretto.framework.selection import ranges
 from stretto.state.devices import FORMS, MAX_DEVICES, WHOLE
 from stretto.state.slots import BLOCK
 
@@ -99,9 +100,9 @@ def make_world(shape: Shape, rng: np.random.Generator) -> World:
     cache = ScoreCache(
         row=np.zeros((shape.classes + 2, size), np.int16),
         peak=np.zeros((shape.classes + 2, blocks), np.int16),
+        top=np.zeros((shape.classes + 2, 2 * shape.zones), np.int16),
         position=np.full(shape.classes + 2, -1, np.int64),
         entry=table,
-        whole=np.zeros(shape.classes + 2, np.uint8),
     )
     base = int(rng.integers(0, 3))
     program = (
@@ -158,13 +159,14 @@ class Change(NamedTuple):
 def make_change(rng: np.random.Generator, world: World) -> Change:
     """New amounts, ports and devices on a few slots; now and then the log forgets its start."""
     free, _, ports, _, kind, _, _ = world.state
+    words = len(ports)
     slots = rng.choice(free.shape[1], int(rng.integers(1, 6)), replace=False)
     shift = rng.integers(-400, 800, (free.shape[0], len(slots))).astype(np.int32)
     usable = (kind[slots] > 0).astype(np.int32)
     return Change(
         slots,
         shift,
-        rng.integers(0, 16, (len(slots), ports.shape[1])).astype(np.uint64),
+        rng.integers(0, 16, (words, len(slots))).astype(np.uint64),
         _free_milli(rng, len(slots)) * usable,
         rng.integers(0, 3, (len(slots), FORMS)).astype(np.int16),
         int(rng.integers(0, 10)) if rng.random() < 0.3 else 0,
@@ -178,7 +180,7 @@ def apply_change(world: World, change: Change) -> None:
     with np.errstate(divide="ignore"):
         alloc = np.where(share > 0, np.float32(100) / share, 0).round().astype(np.int32)
     free[:, change.slots] = np.minimum(free[:, change.slots] + change.shift, alloc)
-    ports[change.slots] = change.ports
+    ports[:, change.slots] = change.ports
     device_free[change.slots] = change.device_free
     census[change.slots] = change.census
     length = int(world.log_state[1])
@@ -211,7 +213,7 @@ def _state(shape: Shape, rng: np.random.Generator, live: np.ndarray) -> tuple[np
     return (
         free.astype(np.int32),
         percent.astype(np.float32),
-        rng.integers(0, 16, (size, PORT_WORDS)).astype(np.uint64),
+        rng.integers(0, 16, (PORT_WORDS, size)).astype(np.uint64),
         (_free_milli(rng, size) * there).astype(np.int32),
         kind,
         model,
@@ -259,11 +261,15 @@ def _static(shape: Shape, rng: np.random.Generator, live: np.ndarray) -> StaticT
     eligible[:, :size] = live * (rng.random((3, size)) < [[1.0], [0.8], [0.3]])
     score = rng.integers(0, 500, (3, wider)).astype(np.int16)
     score[0] = 0
+    if rng.random() < 0.5:
+        score[1] = score[1, 0]
+    same = [int(row[0]) if (row == row[0]).all() else -1 for row in score]
     own = (1 << rng.integers(0, 4, (3, PORT_WORDS))).astype(np.uint64)
     own[0] = 0
     return StaticTable(
         eligible=eligible,
         score=score,
+        uniform=np.array(same, np.int32),
         port_conflict=own.copy(),
         port_own=own,
         extra=rng.integers(-20, 200, (2, wider)).astype(np.int16),
@@ -330,12 +336,17 @@ def _choice(shape: Shape, rng: np.random.Generator, blocks: int, size: int) -> C
     own = np.ones(blocks, np.uint8)
     if rng.random() < 0.5:
         own = (rng.random(blocks) < 0.5).astype(np.uint8)
+    zone = rng.integers(0, shape.zones, blocks).astype(np.int32)
+    cut = ranges(zone, own, shape.zones)
     return Choice(
         pick=int(shape.pick),
         device_pick=int(shape.device_pick),
         rank=rng.integers(0, size, size).astype(np.int32),
-        block_zone=rng.integers(0, shape.zones, blocks).astype(np.int32),
+        block_zone=zone,
         own_block=own,
+        range_of=cut.of_block,
+        range_first=cut.first,
+        range_block=cut.block,
         stride=(2**32 // rng.integers(1, 100, shape.zones)).astype(np.int64),
         passes=rng.integers(0, 2**33, shape.zones + 1).astype(np.int64),
         cursor=rng.integers(0, size, shape.zones).astype(np.int64),

@@ -154,7 +154,7 @@ def _take(scan: Scan, c: int, slot: int, mask: int) -> None:
     classes, static, state = scan.program.classes, scan.program.static, scan.state
     for i in range(int(classes.requests[c])):
         state.free[classes.column[c, i], slot] -= classes.amount[c, i]
-    state.ports[slot] |= static.port_own[classes.port_row[c]]
+    state.ports[:, slot] |= static.port_own[classes.port_row[c]]
     for q in range(classes.models.shape[1]):
         need, milli, kind, _ = (int(x) for x in classes.device[c, 4 * q : 4 * q + 4])
         for d in range(MAX_DEVICES):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from stretto.framework.kernels_numpy_point import Program, State, slot_values
 from stretto.framework.program import Batch
 from stretto.framework.tiers import Kernel, has_numba, kernel
 from tests.properties.kernel_world import (
@@ -47,10 +48,19 @@ def differences(one: World, other: World, *, cached: bool) -> list[str]:
     if cached:
         pairs += [("peak", one.cache.peak, other.cache.peak)]
         pairs += [("position", one.cache.position, other.cache.position)]
-        both = (one.cache.whole & other.cache.whole).astype(bool)
-        pairs += [("row", one.cache.row[both], other.cache.row[both])]
         pairs += [("log", one.log, other.log), ("log_state", one.log_state, other.log_state)]
     return [name for name, a, b in pairs if not np.array_equal(a, b)]
+
+
+def kernels_for(shape: Shape) -> list[Kernel]:
+    """Every way to place in such a world: blocks alone too, where the profile is a plain one."""
+    found = [kernel("numpy")]
+    if has_numba():
+        compiled = kernel("numba")
+        found.append(compiled)
+        if shape.paired and not shape.codes:
+            found.append(compiled._replace(name="blocks", place=compiled.place_plain))
+    return found
 
 
 def check_script(shape: Shape, tiers: list[Kernel]) -> tuple[int, int]:
@@ -82,7 +92,7 @@ def check_script(shape: Shape, tiers: list[Kernel]) -> tuple[int, int]:
 @given(shapes)
 @settings(max_examples=300)
 def test_both_tiers_place_as_a_plain_scan_does(shape: Shape) -> None:
-    check_script(shape, [kernel(name) for name in ("numpy", *(["numba"] if has_numba() else []))])
+    check_script(shape, kernels_for(shape))
 
 
 @COMPILING
@@ -90,7 +100,29 @@ def test_both_tiers_place_as_a_plain_scan_does(shape: Shape) -> None:
 @given(shapes)
 @settings(max_examples=5000)
 def test_both_tiers_place_as_a_plain_scan_does_at_length(shape: Shape) -> None:
-    check_script(shape, [kernel(name) for name in ("numpy", *(["numba"] if has_numba() else []))])
+    check_script(shape, kernels_for(shape))
+
+
+@COMPILING
+@pytest.mark.skipif(not has_numba(), reason="numba is not installed")
+@given(shapes)
+@settings(max_examples=200)
+def test_blocks_alone_place_as_a_plain_scan_does(shape: Shape) -> None:
+    plain = shape._replace(codes=(), paired=True)
+    check_script(plain, kernels_for(plain))
+
+
+@pytest.mark.skipif(not has_numba(), reason="numba is not installed")
+@given(shapes)
+@settings(max_examples=50)
+def test_a_row_made_from_blocks_is_the_row_of_a_plain_profile(shape: Shape) -> None:
+    world = make_world(shape._replace(codes=(), paired=True), np.random.default_rng(shape.seed))
+    size = world.state[0].shape[1]
+    for c in range(shape.classes):
+        row = np.empty(size, np.int16)
+        kernel("numba").score_row(world.program, c, world.state, row)
+        expected = slot_values(Program(*world.program), c, slice(0, size), State(*world.state))
+        assert row.tolist() == expected.tolist()
 
 
 def test_the_scripts_place_and_refuse_pods_of_every_kind() -> None:

@@ -119,5 +119,5 @@ def view_without(scene: Scene, row: int) -> View:
         form = 0 if request.milli < WHOLE else min(request.count, FORMS - 1)
         columns.census[slot, form] -= 1
     if pod.ports:
-        columns.ports[slot] &= ~ledger.ports.own_mask(pod.ports)
+        columns.ports[:, slot] &= ~ledger.ports.own_mask(pod.ports)
     return view

@@ -46,6 +46,7 @@ class ClassCompiler:
         return StaticTable(
             self._eligibility.rows,
             self._eligibility.scores,
+            self._eligibility.uniform,
             self._port_conflict,
             self._port_own,
             NO_EXTRA,

@@ -90,7 +90,6 @@ def _refresh(
     else:
         replay(program, c, state, cache.row[k], cache.peak[k], log[position - base : length])
     cache.position[k] = head
-    cache.whole[k] = 1
     return k
 
 
@@ -175,11 +174,11 @@ def apply(program: Program, c: int, s: int, state: State, mask: int, sign: int) 
         state.free[classes.column[c, i], s] -= sign * int(classes.amount[c, i])
     port_row = int(classes.port_row[c])
     if port_row > 0:
-        own = static.port_own[port_row][: state.ports.shape[1]]
+        own = static.port_own[port_row][: len(state.ports)]
         if sign > 0:
-            state.ports[s] |= own
+            state.ports[:, s] |= own
         else:
-            state.ports[s] &= ~own
+            state.ports[:, s] &= ~own
     for q in range(classes.models.shape[1]):
         if classes.device[c, 4 * q] == 0:
             continue

@@ -122,9 +122,9 @@ def _passes(program: Program, c: int, slots: Slots, state: State) -> BoolArray:
         passes &= state.free[classes.column[c, i]][slots] >= classes.amount[c, i]
     port_row = int(classes.port_row[c])
     if port_row > 0:
-        mask = static.port_conflict[port_row][: state.ports.shape[1]]
+        mask = static.port_conflict[port_row][: len(state.ports)]
         for word in np.flatnonzero(mask).tolist():
-            passes &= (state.ports[slots, word] & mask[word]) == 0
+            passes &= (state.ports[word, slots] & mask[word]) == 0
     for q in range(classes.models.shape[1]):
         if classes.device[c, 4 * q] > 0:
             wanted = wanted_of(classes, c, q)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from stretto.framework.kernels_point import fgd_score, fullest_device, slot_value
-from stretto.framework.kernels_rows import rebuild_plain, refresh
+from stretto.framework.kernels_rows import refresh
 from stretto.framework.program import DevicePick, Pick
 from stretto.state.devices import MAX_DEVICES, WHOLE
 from stretto.state.slots import BLOCK
@@ -159,26 +159,6 @@ def _choose_rotating(row, peak, own, only_own, top, choice):
 
 
 @njit(**_FLAGS)
-def _choose_lean(classes, static, pair, c, state, row, peak, choice):
-    """``choose`` by turns for an entry without a row: only blocks looked at are filled in."""
-    own = choice.own_block
-    top, only_own = _best(peak, own)
-    if top == 0:
-        return -1
-    zone = _next_zone(peak, own, only_own, top, choice)
-    block_zone, start = choice.block_zone, choice.cursor[zone]
-    first, i, found = start // BLOCK, 0, -1
-    while found < 0:
-        i = _next_block(peak, own, only_own, top, zone, block_zone, first, i)
-        b = (first + i) % peak.shape[0]
-        rebuild_plain(classes, static, pair, c, state, row, peak, b, True)
-        found = _first_in_block(row, top, b, start if i == 0 else 0)
-        i += 1
-    _take_turn(choice, zone, found, row.shape[0])
-    return found
-
-
-@njit(**_FLAGS)
 def pick_devices(classes, c, s, state, typical, thresholds, how, draw):
     """Bit mask of the devices that the class gets on the slot."""
     free, device_free, device_kind, device_model = state[0], state[3], state[4], state[5]
@@ -228,11 +208,11 @@ def apply(classes, static, c, s, state, mask, sign):
         free[classes.column[c, i], s] -= sign * classes.amount[c, i]
     p = classes.port_row[c]
     if p > 0:
-        for w in range(ports.shape[1]):
+        for w in range(ports.shape[0]):
             if sign > 0:
-                ports[s, w] |= static.port_own[p, w]
+                ports[w, s] |= static.port_own[p, w]
             else:
-                ports[s, w] &= ~static.port_own[p, w]
+                ports[w, s] &= ~static.port_own[p, w]
     for q in range(classes.models.shape[1]):
         need, milli = classes.device[c, 4 * q], classes.device[c, 4 * q + 1]
         if need == 0:
@@ -243,16 +223,6 @@ def apply(classes, static, c, s, state, mask, sign):
                 device_free[s, d] -= sign * milli
         form = 0 if milli < WHOLE else min(need, census.shape[1] - 1)
         census[s, form] += sign
-
-
-@njit(**_FLAGS)
-def refresh_whole(program, c, state, cache, log, log_state, limit):
-    """Bring a class's whole row up to the end of the log; returns its cache entry."""
-    classes, static, pair, scores, typical, thresholds = program
-    return refresh(
-        classes, static, pair, scores, typical, thresholds, c, state, cache, log, log_state,
-        limit, False,
-    )  # fmt: skip
 
 
 @njit(**_FLAGS)
@@ -280,16 +250,8 @@ def place(program, state, cache, log, log_state, choice, batch, limit):
                 if slot_value(classes, static, pair, scores, typical, thresholds, c, s, state) == 0:
                     s = -1
             else:
-                alone = i + 1 == stop or batch.class_id[i + 1] != c
-                k = refresh(
-                    classes, static, pair, scores, typical, thresholds, c, state, cache,
-                    log, log_state, limit, alone and choice.pick == _ROTATE,
-                )  # fmt: skip
-                row, peak = cache.row[k], cache.peak[k]
-                if cache.whole[k]:
-                    s = choose(row, peak, choice, batch.draw[i])
-                else:
-                    s = _choose_lean(classes, static, pair, c, state, row, peak, choice)
+                k = refresh(program, c, state, cache, log, log_state, limit)
+                s = choose(cache.row[k], cache.peak[k], choice, batch.draw[i])
                 if s < 0:
                     failed_class = c
             batch.slot[i] = s

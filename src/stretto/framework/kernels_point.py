@@ -29,16 +29,6 @@ _FGD = int(Code.FGD)
 
 
 @njit(**_INLINE)
-def spread_score(t0, t1, w0, w1, least, balanced):
-    """``pair_score`` without MOST: the same operations, those with weight 0 left out."""
-    t0 = min(max(t0, np.float32(0.0)), np.float32(100.0))
-    t1 = min(max(t1, np.float32(0.0)), np.float32(100.0))
-    free = (t0 * w0 + t1 * w1) * (np.float32(1.0) / (w0 + w1))
-    gap = np.float32(100.0) - abs(t0 - t1) * np.float32(0.5)
-    return least * np.int32(free) + balanced * np.int32(gap)
-
-
-@njit(**_INLINE)
 def pair_score(t0, t1, w0, w1, least, most, balanced):
     """Least, most and balanced of two free shares (percent, after placing); see ``PairScore``.
 
@@ -321,8 +311,8 @@ def fits(classes, static, c, s, free, ports, device):
             return False
     p = classes.port_row[c]
     if p > 0:
-        for w in range(ports.shape[1]):
-            if ports[s, w] & static.port_conflict[p, w]:
+        for w in range(ports.shape[0]):
+            if ports[w, s] & static.port_conflict[p, w]:
                 return False
     wanted, models = classes.device[c], classes.models[c]
     return has_devices(device[0], device[1], device[2], s, wanted, models)

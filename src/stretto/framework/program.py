@@ -115,6 +115,8 @@ class StaticTable(NamedTuple):
     eligible: npt.NDArray[np.uint8]
     #: int16[row, slot]: weighted static scores.
     score: npt.NDArray[np.int16]
+    #: int32[row]: the score that a row has wherever a node lives; -1 where nodes differ.
+    uniform: npt.NDArray[np.int32]
     #: uint64[row, word]: bits that must be clear.
     port_conflict: npt.NDArray[np.uint64]
     #: uint64[row, word]: bits that are set by placing.
@@ -201,6 +203,12 @@ class Choice(NamedTuple):
     block_zone: npt.NDArray[np.int32]
     #: uint8[block]: 1 for blocks of the own partition, tried first.
     own_block: npt.NDArray[np.uint8]
+    #: int32[block]: range of each block: twice its zone, plus one where it is not an own block.
+    range_of: npt.NDArray[np.int32]
+    #: int32[range + 1]: where the blocks of each range begin in ``range_block``.
+    range_first: npt.NDArray[np.int32]
+    #: int32[block]: blocks by range, ascending within each.
+    range_block: npt.NDArray[np.int32]
     #: int64[zone]: stride of each zone (large number / live nodes).
     stride: npt.NDArray[np.int64]
     #: int64[zone + 1]: pass of each zone, and the pass of the last pick at the end.
@@ -210,18 +218,18 @@ class Choice(NamedTuple):
 
 
 class ScoreCache(NamedTuple):
-    """Score rows of classes (the class cache)."""
+    """What is kept of the scores of classes (the class cache)."""
 
-    #: int16[entry, slot]: 0 = infeasible, else 1 + score.
+    #: int16[entry, slot]: 0 = infeasible, else 1 + score; of no length where blocks are kept alone.
     row: npt.NDArray[np.int16]
     #: int16[entry, block]: maxima of the row's blocks.
     peak: npt.NDArray[np.int16]
-    #: int64[entry]: log position the row reflects; -1 = rebuild.
+    #: int16[entry, range]: maxima of ranges of blocks, where blocks are kept alone.
+    top: npt.NDArray[np.int16]
+    #: int64[entry]: log position that an entry reflects; -1 = make it anew.
     position: npt.NDArray[np.int64]
     #: int32[class]: entry of a class; -1 for none.
     entry: npt.NDArray[np.int32]
-    #: uint8[entry]: 1 where the row is whole; 0 where only the maxima are kept (a lean entry).
-    whole: npt.NDArray[np.uint8]
 
 
 class Batch(NamedTuple):

@@ -5,7 +5,7 @@ its tie rule. ``sync`` brings the snapshot up to date, ``place`` decides a batch
 shards of a profile share (class constants, static rows) is compiled once in ``Engine``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ from stretto.framework.scores import compile_scores, fgd_thresholds
 from stretto.framework.selection import Turns, drawn_order
 from stretto.framework.tiers import kernel
 from stretto.framework.typical import learnt
+from stretto.state.claims import Basis, NoPlace, VolumeChoice
 from stretto.state.cluster import Cluster
 from stretto.state.columns import Columns
 from stretto.state.eligibility import Eligibility
@@ -47,6 +48,12 @@ class Placement(NamedTuple):
     devices: npt.NDArray[np.int32]
     #: Units tried; fewer than asked when a blocking unit failed.
     tried: int
+    #: Why single pods found no place, by their index; empty where the class says it all.
+    said: Mapping[int, NoPlace] = {}
+    #: Volumes that pods get with their places, by their index.
+    volumes: Mapping[int, VolumeChoice] = {}
+    #: What the snapshot reflected: unchanged at the commit, the claims need no second look.
+    basis: Basis | None = None
 
 
 class Request(NamedTuple):
@@ -62,6 +69,8 @@ class Request(NamedTuple):
     blocking: Sequence[bool] = ()
     #: Slot to which each pod is pinned, -1 for any; empty when no pod is.
     pins: Sequence[int] = ()
+    #: Rows of the pods, for a runtime that decides by pod and not by class.
+    rows: Sequence[int] = ()
 
 
 class Engine:
@@ -96,6 +105,12 @@ class Engine:
         #: Rules that have no compiled form.
         self.asked = AskedRules(profile, cluster)
         cluster.static_listeners.append(self.eligibility.refresh)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether amounts, ports, devices and static rows say all that a slot is worth."""
+        weighs = bool(self.pair.first_weight + self.pair.second_weight > 0)
+        return weighs and len(self.scores.code) == 0 and not self.asked.exists
 
     def learn(self) -> None:
         """Learn the typical pods anew, where the profile wants it and the workload has changed."""
@@ -141,7 +156,9 @@ class Runtime:
         self._kernel = kernel("numpy" if engine.asked.exists else tier)
         self._random = rng.numpy()
         self._thresholds = fgd_thresholds()
-        self._entries = _Entries()
+        #: A plain profile (amounts, ports, devices, static rows) keeps no rows of scores.
+        self._plain = self._kernel.place_plain is not None and engine.is_plain
+        self._entries = _Entries(keep_rows=not self._plain)
         self._workload = 0
         self._zones = Turns()
         self._order_seed = rng.child("order").randint(0, 1 << 62)
@@ -160,7 +177,8 @@ class Runtime:
         if len(self.own_block) != slots.blocks:
             more = np.ones(slots.blocks - len(self.own_block), np.uint8)
             self.own_block = np.concatenate([self.own_block, more])
-        self._zones.follow(slots, self.own_block)
+        if self._zones.follow(slots, self.own_block):
+            self._entries.cut_anew(len(self._zones.ranges.first) - 1)
 
     def place(self, request: Request) -> Placement:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once.
@@ -216,6 +234,10 @@ class Runtime:
         if self.columns.size == 0:
             return np.zeros(0, np.int16)
         self._make_ready(np.array([class_id], np.int32))
+        if self._plain and self._kernel.score_row is not None:
+            made = np.empty(self.columns.size, np.int16)
+            self._kernel.score_row(self._program(), class_id, self._state(), made)
+            return made
         cache = self._cache()
         self._kernel.refresh(self._program(), class_id, self._state(), cache, *self._log())
         row: npt.NDArray[np.int16] = self._entries.row[self._entries.entry[class_id]]
@@ -242,13 +264,18 @@ class Runtime:
             rank=self._rank(),
             block_zone=self.engine.cluster.ledger.slots.block_zone,
             own_block=self.own_block,
+            range_of=self._zones.ranges.of_block,
+            range_first=self._zones.ranges.first,
+            range_block=self._zones.ranges.block,
             stride=self._zones.stride,
             passes=self._zones.passes,
             cursor=self._zones.cursor,
         )
         log, log_state, limit = self._log()
+        place = self._kernel.place_plain if self._plain else self._kernel.place
+        assert place is not None
         return int(
-            self._kernel.place(
+            place(
                 self._program(), self._state(), self._cache(), log, log_state, choice, batch, limit
             )
         )
@@ -258,7 +285,7 @@ class Runtime:
         compiler = self.engine.compiler
         compiler.ensure(wanted)
         resources = len(self.engine.cluster.ledger.resources)
-        if compiler.port_words > self.columns.ports.shape[1] or resources > len(self.columns.free):
+        if compiler.port_words > len(self.columns.ports) or resources > len(self.columns.free):
             self.sync()
         self._entries.hold(wanted, compiler.serials(wanted), self.columns.size)
 
@@ -282,7 +309,7 @@ class Runtime:
 
     def _cache(self) -> ScoreCache:
         e = self._entries
-        return ScoreCache(e.row, e.peak, e.position, e.entry, e.whole)
+        return ScoreCache(e.row, e.peak, e.top, e.position, e.entry)
 
     def _log(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], int]:
         limit = max(64, self.columns.size // REPLAY_SHARE)
@@ -305,14 +332,19 @@ class Runtime:
 
 
 class _Entries:
-    """The rows of the class cache, bounded by memory, least recently used first out."""
+    """The entries of the class cache, bounded by memory, least recently used first out.
 
-    def __init__(self) -> None:
+    With rows, or with the maxima of blocks and ranges alone.
+    """
+
+    def __init__(self, *, keep_rows: bool) -> None:
+        self._keep_rows = keep_rows
+        self._ranges = 0
+        self.top: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.row: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.peak: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
         self.position: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self.entry: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        self.whole: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._holder: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._used: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -320,13 +352,19 @@ class _Entries:
 
     def reset(self, size: int) -> None:
         """Forget every row: the slots are others now."""
-        self.row = np.zeros((0, size), np.int16)
+        self.row = np.zeros((0, size if self._keep_rows else 0), np.int16)
+        self.top = np.zeros((0, self._ranges), np.int16)
         self.peak = np.zeros((0, size // BLOCK), np.int16)
         self.position = np.zeros(0, np.int64)
-        self.whole = np.zeros(0, np.uint8)
         self.entry[:] = -1
         self._holder = np.zeros(0, np.int64)
         self._used = np.zeros(0, np.int64)
+
+    def cut_anew(self, ranges: int) -> None:
+        """Blocks are grouped otherwise now: maxima of ranges mean something else."""
+        self._ranges = ranges
+        self.top = np.zeros((len(self.position), ranges), np.int16)
+        self.position[:] = -1
 
     def hold(
         self, wanted: npt.NDArray[np.int32], serials: npt.NDArray[np.int64], size: int
@@ -348,7 +386,8 @@ class _Entries:
             self._allot(missing, size)
 
     def _allot(self, missing: npt.NDArray[np.int32], size: int) -> None:
-        bound = max(64, CACHE_BYTES // max(1, 2 * size), len(missing))
+        slots = size if self._keep_rows else size // BLOCK + self._ranges
+        bound = max(64, CACHE_BYTES // max(1, 2 * slots), len(missing))
         length = len(self.position)
         if length + len(missing) > bound:
             spare = length + len(missing) - bound
@@ -365,14 +404,13 @@ class _Entries:
         self._holder[entries] = missing
         self._used[entries] = self._turn
         self.position[entries] = -1
-        self.whole[entries] = 0
 
     def _grow(self, length: int) -> None:
         more = length - len(self.position)
         size, blocks = self.row.shape[1], self.peak.shape[1]
         self.row = np.concatenate([self.row, np.zeros((more, size), np.int16)])
         self.peak = np.concatenate([self.peak, np.zeros((more, blocks), np.int16)])
+        self.top = np.concatenate([self.top, np.zeros((more, self._ranges), np.int16)])
         self.position = np.concatenate([self.position, np.full(more, -1, np.int64)])
-        self.whole = np.concatenate([self.whole, np.zeros(more, np.uint8)])
         self._holder = np.concatenate([self._holder, np.zeros(more, np.int64)])
         self._used = np.concatenate([self._used, np.zeros(more, np.int64)])

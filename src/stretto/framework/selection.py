@@ -5,7 +5,7 @@ orders of nodes. A fixed order that differs from seed to seed is what the publis
 it also keeps shards apart, because each draws its own.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,27 @@ def drawn_order(generations: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np
     return ((z ^ (z >> np.uint64(31))) >> np.uint64(33)).astype(np.int32)
 
 
+class Ranges(NamedTuple):
+    """Blocks by zone and by whether they are own ones: what maxima are kept of."""
+
+    #: int32[block]: twice the zone, plus one where the block is not an own one.
+    of_block: npt.NDArray[np.int32]
+    #: int32[range + 1]: where the blocks of each range begin.
+    first: npt.NDArray[np.int32]
+    #: int32[block]: blocks by range, ascending within each.
+    block: npt.NDArray[np.int32]
+
+
+def ranges(
+    block_zone: npt.NDArray[np.int32], own_block: npt.NDArray[np.uint8], zones: int
+) -> Ranges:
+    """The ranges of blocks of so many zones."""
+    of_block = (2 * block_zone + (own_block == 0)).astype(np.int32)
+    counts = np.bincount(of_block, minlength=2 * zones)
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return Ranges(of_block, first, np.argsort(of_block, kind="stable").astype(np.int32))
+
+
 class Turns:
     """Turns of the zones for the rotating tie rule."""
 
@@ -39,17 +60,19 @@ class Turns:
         self.passes: npt.NDArray[np.int64] = np.zeros(1, np.int64)
         #: int64[zone]: slot after the last pick.
         self.cursor: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: Blocks by zone and ownership.
+        self.ranges: Ranges = ranges(np.zeros(0, np.int32), np.zeros(0, np.uint8), 0)
         self._seen: tuple[int, bytes] = (-1, b"")
 
-    def follow(self, slots: Slots, own_block: npt.NDArray[np.uint8]) -> None:
-        """Adapt to zones, node counts and the own partition.
+    def follow(self, slots: Slots, own_block: npt.NDArray[np.uint8]) -> bool:
+        """Adapt to zones, node counts and the own partition; True when ranges are others now.
 
         Zones take turns by the nodes of the own partition there: the partitions together then
         mirror the zones. A zone in which there is none counts with all of its nodes.
         """
         seen = (slots.version, own_block.tobytes())
         if seen == self._seen:
-            return
+            return False
         self._seen = seen
         zones = slots.zones
         own = slots.block_live * (own_block != 0)
@@ -60,3 +83,7 @@ class Turns:
         self.passes = np.concatenate([self.passes[:-1], np.zeros(more, np.int64), last])
         self.cursor = np.concatenate([self.cursor, np.zeros(more, np.int64)])
         self.stride = STRIDE // np.maximum(live, 1)
+        before, self.ranges = self.ranges, ranges(slots.block_zone, own_block, zones)
+        return len(before.first) != len(self.ranges.first) or not np.array_equal(
+            before.of_block, self.ranges.of_block
+        )

@@ -27,8 +27,12 @@ class Kernel(NamedTuple):
     name: str
     #: ``place(program, state, cache, log, log_state, choice, batch, limit)``: units tried.
     place: Callable[..., Any]
-    #: ``refresh(program, class_id, state, cache, log, log_state, limit)``: entry of a whole row.
+    #: ``refresh(program, class_id, state, cache, log, log_state, limit)``: entry of its row.
     refresh: Callable[..., Any]
+    #: ``place`` for plain profiles, with a cache of blocks alone; ``None`` where there is none.
+    place_plain: Callable[..., Any] | None = None
+    #: ``score_row(program, class_id, state, row)``: the row of a class of a plain profile.
+    score_row: Callable[..., Any] | None = None
 
 
 def kernel(tier: str = "auto") -> Kernel:
@@ -50,9 +54,15 @@ def kernel(tier: str = "auto") -> Kernel:
         return Kernel("numpy", kernels_numpy.place, kernels_numpy.refresh)
     here = Path(__file__).parent
     forget_stale(here / "__pycache__", _sources(here))
-    from stretto.framework import kernels_place
+    from stretto.framework import kernels_blocks, kernels_place, kernels_rows
 
-    return Kernel("numba", kernels_place.place, kernels_place.refresh_whole)
+    return Kernel(
+        "numba",
+        kernels_place.place,
+        kernels_rows.refresh,
+        kernels_blocks.place,
+        kernels_blocks.score_row,
+    )
 
 
 def has_numba() -> bool:

@@ -38,8 +38,8 @@ class Columns:
         self.generation: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: int64[slot]: version of the slot in the ledger when it was copied.
         self.version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        #: uint64[slot, word]: host ports in use.
-        self.ports: npt.NDArray[np.uint64] = np.zeros((0, 1), np.uint64)
+        #: uint64[word, slot]: host ports in use.
+        self.ports: npt.NDArray[np.uint64] = np.zeros((1, 0), np.uint64)
         #: int32[slot, device]: free milli of each device.
         self.device_free: npt.NDArray[np.int32] = np.zeros((0, MAX_DEVICES), np.int32)
         #: uint8[slot, device]: kind number of each device; 0 for none.
@@ -116,7 +116,7 @@ class Columns:
         same = (
             size == self.size
             and resources == len(self.free)
-            and words == self.ports.shape[1]
+            and words == len(self.ports)
             and epoch == self._epoch
         )
         if same:
@@ -128,7 +128,7 @@ class Columns:
         self.live = np.zeros(size, np.uint8)
         self.generation = np.zeros(size, np.int64)
         self.version = np.zeros(size, np.int64)
-        self.ports = np.zeros((size, words), np.uint64)
+        self.ports = np.zeros((words, size), np.uint64)
         self.device_free = np.zeros((size, MAX_DEVICES), np.int32)
         self.device_kind = np.zeros((size, MAX_DEVICES), np.uint8)
         self.device_model = np.zeros((size, MAX_DEVICES), np.uint8)
@@ -148,7 +148,7 @@ class Columns:
         different = (self.free[:, slots] != new_free).any(axis=0)
         different |= self._static[slots] != ledger.static_version[slots]
         different |= self.generation[slots] != ledger.slots.generation[slots]
-        different |= (self.ports[slots] != ledger.ports.used[slots]).any(axis=1)
+        different |= (self.ports[:, slots] != ledger.ports.used[slots].T).any(axis=0)
         different |= (self.device_free[slots] != ledger.devices.free[slots]).any(axis=1)
         different |= (self.census[slots] != ledger.devices.census[slots]).any(axis=1)
         self.version[slots] = ledger.version[slots]
@@ -169,7 +169,7 @@ class Columns:
             )
         self.live[slots] = ledger.slots.live[slots]
         self.generation[slots] = ledger.slots.generation[slots]
-        self.ports[slots] = ledger.ports.used[slots]
+        self.ports[:, slots] = ledger.ports.used[slots].T
         self.device_free[slots] = ledger.devices.free[slots]
         self.device_kind[slots] = ledger.devices.kind[slots]
         self.device_model[slots] = ledger.devices.model[slots]

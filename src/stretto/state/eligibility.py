@@ -125,6 +125,12 @@ class Eligibility(Generic[V]):
         return self._scores.array
 
     @property
+    def uniform(self) -> npt.NDArray[np.int32]:
+        """int32[row]: the score that a row of ``scores`` has wherever a node lives; -1 for none."""
+        self._catch_up()
+        return self._scores.uniform
+
+    @property
     def epoch(self) -> int:
         """Rises when a row was given to another signature: kept row numbers must be checked.
 

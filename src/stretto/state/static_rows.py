@@ -72,6 +72,9 @@ class StaticRows:
         self.array: Values = np.zeros((8, 0), kind.dtype)
         #: int64[row]: number of the row's filling; 0 where it never was filled.
         self.serials: npt.NDArray[np.int64] = np.zeros(8, np.int64)
+        #: int32[row]: the value of a row in every live slot; -1 where they are not (or may not be)
+        #: the same.
+        self.uniform: npt.NDArray[np.int32] = np.zeros(8, np.int32)
         #: Rows given away so far.
         self.given_away: int = 0
         self._used_at: npt.NDArray[np.int64] = np.zeros(8, np.int64)
@@ -141,7 +144,10 @@ class StaticRows:
         ]
         for row, parts in enumerate(self._rows):
             answers = [answer for part in parts if (answer := said[part]) is not None]
-            self.array[row, live] = self._kind.join(answers, len(live))
+            values = self._kind.join(answers, len(live))
+            self.array[row, live] = values
+            if self.uniform[row] >= 0 and (values != self.uniform[row]).any():
+                self.uniform[row] = -1
 
     def _row_by_signature(self, pod: PodClass) -> int:
         signatures = [
@@ -159,6 +165,7 @@ class StaticRows:
         row = self._take_row(parts)
         self.array[row] = 0
         self.array[row, self._live] = values
+        self.uniform[row] = _common(values)
         return row
 
     def _ask(self, rule: int, signature: Hashable, pod: PodClass) -> Values:
@@ -203,6 +210,7 @@ class StaticRows:
             zeros = np.zeros(more, np.int64)
             self.serials = np.concatenate([self.serials, zeros])
             self._used_at = np.concatenate([self._used_at, zeros])
+            self.uniform = np.concatenate([self.uniform, zeros.astype(np.int32)])
 
     def _release(self, row: int) -> None:
         """Forget what a row is for."""
@@ -232,3 +240,9 @@ class StaticRows:
             self._part_ids[key] = found
         self._part_users[found] += 1
         return found
+
+
+def _common(values: Values) -> int:
+    """The value that all have, where it is one from 0; -1 for none."""
+    first = int(values[0]) if len(values) else 0
+    return first if first >= 0 and (values == first).all() else -1

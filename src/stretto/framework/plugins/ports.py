@@ -47,10 +47,10 @@ class NodePorts(FilterRule):
         if not pod.ports:
             return np.ones(len(slots), np.bool_)
         used = view.columns.ports
-        mask = view.columns.ledger.ports.conflict_mask(pod.ports)[: used.shape[1]]
+        mask = view.columns.ledger.ports.conflict_mask(pod.ports)[: len(used)]
         taken = np.zeros(len(slots), np.bool_)
         for word in np.flatnonzero(mask).tolist():
-            taken |= (used[slots, word] & mask[word]) != 0
+            taken |= (used[word, slots] & mask[word]) != 0
         return ~taken
 
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
