@@ -19,11 +19,13 @@ from stretto.api.scheduling import PodGroup
 from stretto.state.changes import Changes
 from stretto.state.classes import GPU, Classes
 from stretto.state.devices import MAX_DEVICES
+from stretto.state.evictions import Evictions
 from stretto.state.ledger import Ledger
 from stretto.state.nodes import Nodes, zone_name
 from stretto.state.objects import Objects
 from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.resources import check_amounts
+from stretto.state.traits import TraitTable
 from stretto.state.units import Cure
 from stretto.stores.store import Record
 
@@ -67,6 +69,10 @@ class Cluster:
         self.objects = Objects()
         #: The last record of each pod by uid, where pods are kept whole.
         self.records: dict[str, Record] = {}
+        #: What preemption and budgets ask of pods.
+        self.traits = TraitTable()
+        #: Pods that are to leave, and the claims that wait for their room.
+        self.evictions = Evictions(self.pods)
         #: PodGroups by ``namespace/name``.
         self.groups: dict[str, PodGroup] = {}
         #: Values of PriorityClasses by name.
@@ -77,6 +83,8 @@ class Cluster:
         self.abnormal: dict[str, str] = {}
         #: Called with the slots whose node object changed.
         self.static_listeners: list[Callable[[npt.NDArray[np.int64]], None]] = []
+        #: Wall clock less engine clock, in seconds: what times written by others are read by.
+        self.wall_offset = 0.0
         self._strays: dict[str, set[int]] = {}
         #: What a pod that comes to a node may cure: nothing, where no rule asks who is where.
         self._placing = Cure.POD_PLACED if self.config.whole else Cure.NONE
@@ -118,6 +126,7 @@ class Cluster:
             return
         rows = self.pods.on_slot(slot)
         self.pods.slot[rows] = NO_SLOT
+        self.pods.log.extend(rows)
         if len(rows):
             self._strays.setdefault(name, set()).update(rows.tolist())
         self.nodes.remove(slot)
@@ -196,6 +205,7 @@ class Cluster:
         self.ledger.charge(slot, pod.requests)
         self.changes.cures |= self._placing
         self.pods.slot[row] = slot
+        self.pods.log.add(row)
         self.pods.generation[row] = self.ledger.slots.generation[slot]
         self.pods.devices[row] = mask
 
@@ -213,6 +223,7 @@ class Cluster:
             self.ledger.ports.release(slot, pod.ports)
         self.ledger.charge(slot, pod.requests, -1)
         self.pods.slot[row] = NO_SLOT
+        self.pods.log.add(row)
         self.pods.devices[row] = 0
         self.changes.cures |= Cure.POD_LEFT
 
@@ -222,12 +233,14 @@ class Cluster:
             self.changes.cures |= self._placing
         self._add_amounts(rows, slots, 1)
         self.pods.slot[rows] = slots
+        self.pods.log.extend(rows)
         self.pods.generation[rows] = self.ledger.slots.generation[slots]
 
     def uncharge_plain(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]) -> None:
         """Take back what ``charge_plain`` did."""
         self._add_amounts(rows, slots, -1)
         self.pods.slot[rows] = NO_SLOT
+        self.pods.log.extend(rows)
 
     def _add_amounts(
         self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32], sign: int

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from stretto.api.core import Node, PriorityClass
+from stretto.api.core import Node
 from stretto.api.heads import NO_BYTES, PodHead, decode_pod_head
 from stretto.api.scheduling import PodGroup
 from stretto.base.errors import InputError
@@ -23,12 +23,12 @@ from stretto.state.cluster import Cluster
 from stretto.state.devices import text_to_mask
 from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT, NewPod
+from stretto.state.ranks import Ranks, note_stay, note_traits
 from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
 _NODE: Final = msgspec.json.Decoder(Node)
 _GROUP: Final = msgspec.json.Decoder(PodGroup)
-_PRIORITY: Final = msgspec.json.Decoder(PriorityClass)
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _DEVICES_MARK: Final = GPU_DEVICES.encode()
@@ -50,6 +50,7 @@ class Ingest:
     def __init__(self, cluster: Cluster) -> None:
         """An applier for one cluster."""
         self._cluster = cluster
+        self._ranks = Ranks(cluster)
 
     # ------------------------------------------------------------ other kinds
 
@@ -104,19 +105,7 @@ class Ingest:
 
     def priorities(self, events: Iterable[Event]) -> None:
         """Apply PriorityClass events."""
-        cluster = self._cluster
-        for event in events:
-            name = event.record.name
-            key = f"priorityclass {name}"
-            cluster.abnormal.pop(key, None)
-            if event.type is EventType.DELETED:
-                cluster.priorities.pop(name, None)
-                continue
-            try:
-                value = _PRIORITY.decode(event.record.body).value
-                cluster.priorities[name] = _checked_priority(value, key)
-            except (msgspec.DecodeError, InputError, RecursionError) as error:
-                cluster.abnormal[key] = str(error)
+        self._ranks.classes(events)
 
     # ------------------------------------------------------------ pods
 
@@ -155,11 +144,11 @@ class Ingest:
                 cluster.pods.version[row] = record.version
                 continue
             if row in echoes:
-                self._confirm(echoes)
+                self._confirm(echoes, now)
                 echoes = {}
             self._one(event, row, now)
             states, slots = cluster.pods.state, cluster.pods.slot
-        self._confirm(echoes)
+        self._confirm(echoes, now)
         self._add(fresh, now)
         if cluster.config.whole:
             whole.keep_bodies(cluster, events)
@@ -170,12 +159,17 @@ class Ingest:
         cluster.refund(row)
         cluster.changes.departures.append(Departure(row, int(pods.serial[row]), pods.uid[row]))
         cluster.classes.leave(int(pods.class_id[row]))
+        cluster.traits.leave(int(pods.traits[row]))
         pods.remove(row)
+        pods.log.add(row)
 
-    def _confirm(self, rows: dict[int, None]) -> None:
+    def _confirm(self, rows: dict[int, None], now: float) -> None:
         """Our own binds seen in the store."""
         if rows:
-            step_pods(self._cluster.pods.state, np.array(list(rows), np.int64), PodEvent.BIND)
+            pods, index = self._cluster.pods, np.array(list(rows), np.int64)
+            step_pods(pods.state, index, PodEvent.BIND)
+            pods.started[index] = now
+            pods.log.extend(index)
             self._cluster.changes.bound.extend(rows)
 
     def _add(self, fresh: list[tuple[Record, PodHead | None]], now: float) -> None:
@@ -200,17 +194,25 @@ class Ingest:
         use = cluster.classes.use
         for new in wanted:
             use(new.class_id)
-        self._settle(rows.tolist(), wanted, kept)
+        if len(cluster.traits) > 1:
+            for new in wanted:
+                cluster.traits.use(new.traits)
+        self._settle(rows.tolist(), wanted, kept, now)
 
     def _settle(
-        self, rows: list[int], wanted: list[NewPod], kept: list[tuple[Record, PodHead | None]]
+        self,
+        rows: list[int],
+        wanted: list[NewPod],
+        kept: list[tuple[Record, PodHead | None]],
+        now: float,
     ) -> None:
         """Put new pods that are bound on their nodes, and announce the others."""
         cluster = self._cluster
         arrivals = cluster.changes.arrivals
         plain_rows: list[int] = []
         plain_slots: list[int] = []
-        special = cluster.classes.special
+        seen: list[tuple[int, Record, PodHead | None]] = []
+        special, started = cluster.classes.special, cluster.pods.started
         by_name = cluster.nodes.by_name
         for row, new, (record, head) in zip(rows, wanted, kept, strict=True):
             if new.state is not _BOUND:
@@ -223,6 +225,9 @@ class Ingest:
                 arrivals.append(Arrival(row, meta, False, new.uid))
             node = record.node or (head or decode_pod_head(record.body)).spec.node_name
             slot = by_name.get(node)
+            started[row] = now
+            if record.deleting or head is not None:
+                seen.append((row, record, head))
             if slot is None:
                 cluster.pods.devices[row] = _device_mask(record, head)
                 cluster.place_strays([row], node)
@@ -233,15 +238,18 @@ class Ingest:
                 plain_slots.append(slot)
         if plain_rows:
             cluster.charge_plain(np.array(plain_rows, np.int64), np.array(plain_slots, np.int32))
+        for row, record, head in seen:
+            note_stay(cluster, row, record, head)
 
     def _new_pod(self, record: Record, head: PodHead | None, now: float) -> NewPod | None:
         """The row to make of a record, or ``None`` for a pod that is none of our business."""
         cluster = self._cluster
         if record.node and head is None and not _may_be_finished(record):
             class_id = cluster.classes.intern_shared(None, record.body)
+            priority, traits = self._ranks.of_running(record)
             return NewPod(
-                record.uid, record.namespace, record.name, class_id, 0, record.version, now,
-                PodState.BOUND,
+                record.uid, record.namespace, record.name, class_id, priority, record.version, now,
+                PodState.BOUND, traits,
             )  # fmt: skip
         if head is None:
             head = decode_pod_head(record.body)
@@ -253,12 +261,7 @@ class Ingest:
             record.deleting or spec.scheduler_name not in cluster.config.scheduler_names
         ):
             return None
-        priority = spec.priority
-        if priority is None:
-            priority = cluster.priorities.get(
-                spec.priority_class_name, cluster.config.default_priority
-            )
-        _checked_priority(priority, f"{_key(record)}: priority")
+        priority = self._ranks.priority(record, head)
         state = _PENDING
         if bound:
             state = _BOUND
@@ -267,7 +270,7 @@ class Ingest:
         class_id = cluster.classes.intern(head, record.body)
         return NewPod(
             record.uid, record.namespace, record.name, class_id, priority, record.version, now,
-            state,
+            state, cluster.traits.number_of(record.namespace, head),
         )  # fmt: skip
 
     def _one(self, event: Event, row: int | None, now: float) -> None:
@@ -296,21 +299,27 @@ class Ingest:
         if head.status.phase in _FINISHED:
             self.end(row)
             return
-        self._change(row, record, head)
+        self._change(row, record, head, now)
 
-    def _change(self, row: int, record: Record, head: PodHead) -> None:
+    def _change(self, row: int, record: Record, head: PodHead, now: float) -> None:
         """A pod that was seen before, changed and is still wanted."""
         cluster, pods = self._cluster, self._cluster.pods
         node = record.node or head.spec.node_name
         self._change_class(row, record, head)
+        note_traits(cluster, row, record, head)
         if node:
+            if pods.state[row] != _BOUND:
+                pods.started[row] = now
             self._seen_on(row, node, _device_mask(record, head))
+            note_stay(cluster, row, record, head)
             return
         state = PodState(int(pods.state[row]))
         if state in (PodState.ASSUMED, PodState.BOUND):
             return
         if record.deleting:
             self.end(row)
+            return
+        if state is PodState.NOMINATED:
             return
         gated = _is_gated(head)
         if state is PodState.GATED and not gated:
@@ -353,6 +362,7 @@ class Ingest:
         state = PodState(int(pods.state[row]))
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)
+            pods.log.add(row)
             cluster.changes.bound.append(row)
 
 
@@ -364,13 +374,6 @@ def _key(record: Record) -> str:
 def _may_be_finished(record: Record) -> bool:
     """Whether the phase must be read: the quick ways do not decode, and a search costs little."""
     return b'"Succeeded"' in record.body or b'"Failed"' in record.body
-
-
-def _checked_priority(value: int, where: str) -> int:
-    """A priority that fits its column, as Kubernetes bounds it too."""
-    if not -(1 << 31) <= value < 1 << 31:
-        raise InputError(where, value, "a number of 32 bits")
-    return value
 
 
 def _is_gated(head: PodHead) -> bool:

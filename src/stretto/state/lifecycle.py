@@ -32,7 +32,7 @@ class PodState(IntEnum):
     BACKOFF = 5
     #: Fits nowhere now; sleeps until an event may cure that.
     UNSCHEDULABLE = 6
-    #: Claimed and charged to a node like an assumed pod; its bind waits until its victims have left.
+    #: Claimed and charged to a node like an assumed pod; its bind waits for its victims to leave.
     NOMINATED = 7
     #: Cannot be read or contradicts itself; waits for its owner to mend it.
     ABNORMAL = 8

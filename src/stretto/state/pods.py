@@ -19,6 +19,69 @@ FIRST_ROWS: Final = 1024
 """Rows to begin with; columns double when they are full."""
 
 
+ROW_LOG: Final = 1 << 17
+"""Longest log of rows; who is further behind counts all rows anew."""
+_ZEROED: Final = (
+    "class_id",
+    "generation",
+    "devices",
+    "priority",
+    "version",
+    "since",
+    "serial",
+    "traits",
+    "leaving",
+)
+"""Columns of rows that begin with 0."""
+
+
+class RowLog:
+    """Rows that changed, for readers that follow from a position of their own."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._rows: npt.NDArray[np.int64] = np.zeros(ROW_LOG, np.int64)
+        self._length = 0
+        self._base = 0
+
+    @property
+    def head(self) -> int:
+        """Position after the last change; positions never repeat."""
+        return self._base + self._length
+
+    def add(self, row: int) -> None:
+        """One row changed."""
+        if self._length == ROW_LOG:
+            self._drop()
+        self._rows[self._length] = row
+        self._length += 1
+
+    def extend(self, rows: npt.NDArray[np.int64]) -> None:
+        """Rows changed."""
+        count = len(rows)
+        if self._length + count > ROW_LOG:
+            self._drop()
+        if self._length + count > ROW_LOG:  # more at once than are kept: everybody is behind
+            self._base += self._length + count
+            self._length = 0
+            return
+        self._rows[self._length : self._length + count] = rows
+        self._length += count
+
+    def since(self, position: int) -> npt.NDArray[np.int64] | None:
+        """Rows changed since a position (with repeats), or ``None`` when that is forgotten."""
+        if position < self._base:
+            return None
+        return self._rows[position - self._base : self._length]
+
+    def _drop(self) -> None:
+        """Forget the older half."""
+        keep = self._length // 2
+        self._rows[:keep] = self._rows[self._length - keep : self._length]
+        self._base += self._length - keep
+        self._length = keep
+
+
 class NewPod(NamedTuple):
     """What a row is made from."""
 
@@ -38,6 +101,8 @@ class NewPod(NamedTuple):
     since: float
     #: First state.
     state: PodState = PodState.PENDING
+    #: Number of its traits.
+    traits: int = 0
 
 
 class Pods:
@@ -63,6 +128,15 @@ class Pods:
         self.since: npt.NDArray[np.float64] = np.zeros(FIRST_ROWS, np.float64)
         #: int64[row]: number of the pod that uses the row now; never given twice.
         self.serial: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
+        #: int32[row]: number of the pod's traits (``state.traits``); 0 where nobody asks.
+        self.traits: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: uint8[row]: ``evictions.Stay``: whether the pod is leaving its node.
+        self.leaving: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
+        #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
+        #: before that.
+        self.started: npt.NDArray[np.float64] = np.full(FIRST_ROWS, np.inf)
+        #: Rows whose slot, class, traits or staying changed: for those who count by node.
+        self.log = RowLog()
         #: Uids by row.
         self.uid: list[str] = [""] * FIRST_ROWS
         #: Namespaces by row.
@@ -99,7 +173,8 @@ class Pods:
         self._grow(self._length + fresh)
         rows = reused + list(range(self._length, self._length + fresh))
         self._length += fresh
-        uids, spaces, names, classes, priorities, versions, since, states = zip(*pods, strict=True)
+        columns = zip(*pods, strict=True)
+        uids, spaces, names, classes, priorities, versions, since, states, traits = columns
         index = np.array(rows, np.int64)
         self.class_id[index] = classes
         self.priority[index] = priorities
@@ -108,6 +183,9 @@ class Pods:
         self.state[index] = states
         self.slot[index] = NO_SLOT
         self.devices[index] = 0
+        self.traits[index] = traits
+        self.leaving[index] = 0
+        self.started[index] = np.inf
         self.serial[index] = np.arange(self._next_serial, self._next_serial + count)
         self._next_serial += count
         own_uid, own_space, own_name = self.uid, self.namespace, self.name
@@ -142,7 +220,8 @@ class Pods:
         more = max(size, length - size)
         self.state = np.concatenate([self.state, np.full(more, PodState.GONE, np.uint8)])
         self.slot = np.concatenate([self.slot, np.full(more, NO_SLOT, np.int32)])
-        for name in ("class_id", "generation", "devices", "priority", "version", "since", "serial"):
+        self.started = np.concatenate([self.started, np.full(more, np.inf)])
+        for name in _ZEROED:
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
         for texts in (self.uid, self.namespace, self.name):

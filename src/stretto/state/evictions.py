@@ -1,0 +1,207 @@
+"""Pods that are to leave, and the claims that wait for their room.
+
+Preemption, the reclaim of a queue's share and the rescheduler all ask pods to leave; whoever asks,
+the pods stand here until they have gone. A *nomination* is a unit's claim that is charged already
+and whose bind waits for its victims. The registry belongs to the cluster, so that a binder that
+dies leaves it to the next one; the binder alone writes here.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum, IntEnum
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.pods import NO_SLOT, Pods
+from stretto.state.units import Unit
+
+
+class Stay(IntEnum):
+    """Whether a pod stays on its node, as ``Pods.leaving`` holds it."""
+
+    #: It stays.
+    STAYS = 0
+    #: It has been asked to leave, or somebody has asked it; its room will be free.
+    LEAVES = 1
+    #: It was asked and does not go: its room is not counted on any more.
+    STUCK = 2
+
+
+class EvictionCause(Enum):
+    """Why pods are asked to leave."""
+
+    #: A pod of higher priority needs the room.
+    PREEMPTION = "preempted"
+    #: A queue wants back what it lent.
+    RECLAIM = "reclaimed"
+    #: It runs better elsewhere.
+    RESCHEDULE = "rescheduled"
+    #: Its gang falls below its minimum without those that were asked.
+    GANG = "gang evicted whole"
+
+
+class EvictionOrder(msgspec.Struct, frozen=True):
+    """Pods that shall leave, and why: what preemption, reclaim and rescheduling hand over."""
+
+    #: Their rows.
+    rows: tuple[int, ...]
+    #: Their serials.
+    serials: tuple[int, ...]
+    #: Why, for machines.
+    cause: EvictionCause
+    #: Why, for people: stands in the eviction and in the story of the pod.
+    reason: str
+    #: Rows that may be taken although a disruption budget forbids it.
+    beyond: frozenset[int] = frozenset()
+
+
+class Leaving(msgspec.Struct):
+    """One pod that is to leave."""
+
+    #: Its serial.
+    serial: int
+    #: The slot on which it is.
+    slot: int
+    #: Why; ``None`` when somebody else asked it.
+    cause: EvictionCause | None
+    #: Why, for people.
+    reason: str
+    #: Whether it may go beyond its budgets.
+    beyond: bool = False
+    #: Whether the store has said yes, or shows it leaving.
+    acknowledged: bool = False
+    #: Clock time at which to ask (again).
+    ask_at: float = 0.0
+    #: Whether an answer is outstanding: look before asking again.
+    in_doubt: bool = False
+
+
+class Nomination(msgspec.Struct, eq=False):
+    """Claims of one unit that wait for their victims."""
+
+    #: The unit.
+    unit: Unit
+    #: Rows of the claims.
+    rows: tuple[int, ...]
+    #: Serials of these pods.
+    serials: tuple[int, ...]
+    #: Rows of the victims that have not left yet, with their serials.
+    victims: dict[int, int]
+    #: Every victim's serial, gone or not.
+    asked: tuple[int, ...]
+    #: Clock time at which it was made.
+    since: float
+    #: Clock time after which it is void.
+    until: float
+    #: Whether the node was written on the pods.
+    told: bool = False
+
+
+class Evictions:
+    """Who leaves, and who waits for them."""
+
+    def __init__(self, pods: Pods) -> None:
+        """Nobody leaves."""
+        #: Pods that are to leave, by row.
+        self.leaving: dict[int, Leaving] = {}
+        #: Nominations by row of each of their claims.
+        self.nominations: dict[int, Nomination] = {}
+        #: Pods that have left on our word so far, by cause.
+        self.counts: dict[EvictionCause, int] = dict.fromkeys(EvictionCause, 0)
+        self._pods = pods
+        self._on_slot: dict[int, set[int]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether anybody leaves or waits."""
+        return bool(self.leaving or self.nominations)
+
+    def is_leaving(self, row: int) -> bool:
+        """Whether a pod is known to leave."""
+        return bool(self._pods.leaving[row] == Stay.LEAVES)
+
+    def leave(self, row: int, why: Leaving) -> None:
+        """A pod is to leave, or somebody has asked it to."""
+        known = self.leaving.get(row)
+        if known is not None and known.serial == why.serial:
+            known.acknowledged = known.acknowledged or why.acknowledged
+            return
+        self.leaving[row] = why
+        self._pods.leaving[row] = Stay.LEAVES
+        if why.slot != NO_SLOT:
+            self._on_slot.setdefault(why.slot, set()).add(row)
+
+    def stays(self, row: int) -> None:
+        """A pod stays after all."""
+        self._pods.leaving[row] = Stay.STAYS
+        self._forget(row)
+
+    def give_up_on(self, row: int) -> None:
+        """A pod does not go: nobody counts on its room until it does."""
+        self._pods.leaving[row] = Stay.STUCK
+
+    def sweep(self) -> None:
+        """Forget pods that have gone."""
+        serials = self._pods.serial
+        for row in [row for row, each in self.leaving.items() if serials[row] != each.serial]:
+            each = self.leaving[row]
+            if each.cause is not None and each.acknowledged:
+                self.counts[each.cause] += 1
+            self._forget(row)
+
+    def on_slot(self, slot: int) -> list[int]:
+        """Rows that leave a slot, those that do not go left out."""
+        pods = self._pods
+        return [
+            row
+            for row in self._on_slot.get(slot, ())
+            if pods.slot[row] == slot
+            and pods.leaving[row] == Stay.LEAVES
+            and pods.serial[row] == self.leaving[row].serial
+        ]
+
+    def nominate(self, nomination: Nomination) -> None:
+        """Claims wait for their victims."""
+        for row in nomination.rows:
+            self.nominations[row] = nomination
+
+    def end(self, nomination: Nomination) -> None:
+        """Claims wait no more."""
+        for row in nomination.rows:
+            if self.nominations.get(row) is nomination:
+                del self.nominations[row]
+
+    def waiting(self) -> Iterator[Nomination]:
+        """Every nomination once."""
+        seen: set[int] = set()
+        for each in list(self.nominations.values()):
+            if id(each) not in seen:
+                seen.add(id(each))
+                yield each
+
+    def wanted_by(self, row: int) -> Nomination | None:
+        """The nomination that waits for a pod to leave, if one does."""
+        return next((each for each in self.waiting() if row in each.victims), None)
+
+    def nominated_on(self, slot: int) -> Sequence[int]:
+        """Rows of the claims that wait on a slot."""
+        return [row for row in self.nominations if self._pods.slot[row] == slot]
+
+    def _forget(self, row: int) -> None:
+        gone = self.leaving.pop(row, None)
+        if gone is None:
+            return
+        rows = self._on_slot.get(gone.slot)
+        if rows is not None:
+            rows.discard(row)
+            if not rows:
+                del self._on_slot[gone.slot]
+
+
+def relief(
+    rows: Iterable[int], class_ids: npt.NDArray[np.int32], asks: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """int64[resource]: what these pods free once they have gone."""
+    index = class_ids[np.fromiter(rows, np.int64)]
+    total: npt.NDArray[np.int64] = asks[index].sum(axis=0)
+    return total

@@ -1,0 +1,189 @@
+"""Traits of pods that only preemption and disruption budgets ask for, kept only while they do.
+
+Labels and notes of a million pods are a gigabyte that nearly nobody reads. A pod's row therefore
+holds the number of its traits, which many pods share, and 0 as long as there is nothing to know:
+no budget selects pods, no rule of the profile reads notes, and the pod may preempt. When that
+changes, the pump reads the pods again (``behind``).
+"""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Final
+
+import msgspec
+
+from stretto.api.heads import NO_BYTES, PodHead
+
+CAN_BE_PREEMPTED: Final = "godel.bytedance.com/can-be-preempted"
+"""Annotation on a pod or its PriorityClass: ``true`` lets it be preempted, ``false`` forbids it."""
+PREEMPTION_POLICY: Final = "godel.bytedance.com/preemption-policy"
+"""Annotation on a pod or its PriorityClass: ``Never`` forbids it to preempt others."""
+PROTECTED_FOR: Final = "godel.bytedance.com/protection-duration-from-preemption"
+"""Annotation on a pod or its PriorityClass: seconds after its start in which it stays."""
+NEVER: Final = "Never"
+"""The policy of pods that preempt nobody."""
+
+NO_TRAITS: Final = 0
+"""Number of the traits of a pod about which there is nothing to know."""
+_MARKS: Final = tuple(
+    key.partition("/")[2].encode() for key in (CAN_BE_PREEMPTED, PREEMPTION_POLICY, PROTECTED_FOR)
+)
+_TEXTS: Final = msgspec.json.Decoder(dict[str, str] | None)
+
+
+class Traits(msgspec.Struct, frozen=True):
+    """What pods of one number have in common."""
+
+    #: Namespace; empty where labels are not kept.
+    namespace: str = ""
+    #: Labels; empty where they are not kept.
+    labels: Mapping[str, str] = {}
+    #: Whether it may preempt others.
+    preempts: bool = True
+    #: What its note says of being preempted; ``None`` where it says nothing.
+    can_be_preempted: bool | None = None
+    #: Seconds after its start in which it stays.
+    protected_for: float = 0.0
+
+
+class ClassNotes(msgspec.Struct, frozen=True):
+    """What a PriorityClass says of the pods that name it, its value aside."""
+
+    #: Whether they may preempt others.
+    preempts: bool = True
+    #: Whether they may be preempted; ``None`` where it says nothing.
+    can_be_preempted: bool | None = None
+    #: Seconds after their start in which they stay.
+    protected_for: float = 0.0
+
+
+_SILENT: Final = ClassNotes()
+
+
+class TraitTable:
+    """Traits by number, shared and counted."""
+
+    def __init__(self) -> None:
+        """Nothing but the traits of everybody."""
+        #: Whether a disruption budget selects pods: their labels are kept.
+        self.wants_labels = False
+        #: Whether pods were seen whose traits are not known as they should be.
+        self.behind = False
+        #: What PriorityClasses say beside their values; those that say nothing are left out.
+        self.classes: dict[str, ClassNotes] = {}
+        self._by_number: list[Traits] = [Traits()]
+        self._by_key: dict[tuple[str, bytes, bytes, bool, str], int] = {}
+        self._keys: list[tuple[str, bytes, bytes, bool, str] | None] = [None]
+        self._users: list[int] = [0]
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        """Numbers ever given; some may be free."""
+        return len(self._by_number)
+
+    def __getitem__(self, number: int) -> Traits:
+        """The traits of a number."""
+        return self._by_number[number]
+
+    def want_labels(self) -> None:
+        """From now on labels matter; what is known already must be read again."""
+        if not self.wants_labels:
+            self.wants_labels = self.behind = True
+
+    def number_of(self, namespace: str, head: PodHead) -> int:
+        """The number of a pod's traits; count its use with ``use``."""
+        spec, notes = head.spec, head.metadata.annotations
+        refuses = spec.preemption_policy == NEVER
+        if notes is NO_BYTES and not (refuses or self.wants_labels or self.classes):
+            return NO_TRAITS
+        marked = notes is not NO_BYTES and any(mark in bytes(notes) for mark in _MARKS)
+        named = spec.priority_class_name if spec.priority_class_name in self.classes else ""
+        if not (self.wants_labels or refuses or marked or named):
+            return NO_TRAITS
+        labels = bytes(head.metadata.labels) if self.wants_labels else b""
+        key = (
+            namespace if self.wants_labels else "",
+            labels,
+            bytes(notes) if marked else b"",
+            refuses,
+            named,
+        )
+        found = self._by_key.get(key)
+        return found if found is not None else self._make(key)
+
+    def use(self, number: int) -> None:
+        """Count a pod."""
+        if number:
+            self._users[number] += 1
+
+    def leave(self, number: int) -> None:
+        """Count a pod that went; traits without pods are forgotten."""
+        if not number:
+            return
+        self._users[number] -= 1
+        key = self._keys[number]
+        if self._users[number] == 0 and key is not None:
+            del self._by_key[key]
+            self._keys[number] = None
+            self._free.append(number)
+
+    def _make(self, key: tuple[str, bytes, bytes, bool, str]) -> int:
+        namespace, labels, notes, refuses, named = key
+        said = self.classes.get(named, _SILENT)
+        own = _texts(notes)
+        mark = own.get(CAN_BE_PREEMPTED)
+        policy = own.get(PREEMPTION_POLICY)
+        may = policy != NEVER if policy else said.preempts
+        made = Traits(
+            namespace=namespace,
+            labels=_texts(labels),
+            preempts=may and not refuses,
+            can_be_preempted=_flag(mark) if mark is not None else said.can_be_preempted,
+            protected_for=seconds(own[PROTECTED_FOR])
+            if PROTECTED_FOR in own
+            else said.protected_for,
+        )
+        if self._free:
+            number = self._free.pop()
+            self._by_number[number], self._keys[number] = made, key
+        else:
+            number = len(self._by_number)
+            self._by_number.append(made)
+            self._keys.append(key)
+            self._users.append(0)
+        self._by_key[key] = number
+        return number
+
+
+def class_notes(policy: str | None, annotations: Mapping[str, str]) -> ClassNotes:
+    """What a PriorityClass says of preemption."""
+    mark = annotations.get(CAN_BE_PREEMPTED)
+    return ClassNotes(
+        preempts=NEVER not in (policy, annotations.get(PREEMPTION_POLICY)),
+        can_be_preempted=None if mark is None else _flag(mark),
+        protected_for=seconds(annotations.get(PROTECTED_FOR, "0")),
+    )
+
+
+def seconds(text: str) -> float:
+    """A number of seconds as a note says it; 0 where it says nothing that can be read."""
+    try:
+        value = float(text)
+    except ValueError:
+        return 0.0
+    return value if 0 <= value < inf else 0.0
+
+
+def _flag(text: str) -> bool | None:
+    """``true`` or ``false``; anything else says nothing."""
+    return {"true": True, "false": False}.get(text.strip().lower())
+
+
+def _texts(raw: bytes) -> Mapping[str, str]:
+    """A raw map of texts; what cannot be read holds nothing."""
+    if not raw:
+        return {}
+    try:
+        return _TEXTS.decode(raw) or {}
+    except msgspec.DecodeError:
+        return {}
