@@ -35,6 +35,7 @@ class Verb(NamedTuple):
 VERBS: Final[Mapping[str, Verb]] = {
     "run": Verb("run:run", "Run the scheduler over a scenario in real time and report."),
     "simulate": Verb("simulate:simulate", "Run one policy over a trace in virtual time."),
+    "study": Verb("study:study", "Experiments in virtual time: what a design costs and gains."),
     "compare": Verb("compare:compare", "Run several policies and seeds over a trace."),
     "explain": Verb("explain:explain", "Say why a pod is pending, or why it is where it is."),
     "story": Verb("story:story", "Tell every step of a pod's life, with its cause."),

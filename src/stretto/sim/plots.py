@@ -47,6 +47,8 @@ class Words(msgspec.Struct, frozen=True):
     x: str
     #: Beside it.
     y: str
+    #: Equal steps along it are equal factors.
+    log_x: bool = False
 
 
 def check_plots() -> None:
@@ -110,6 +112,8 @@ def _finish(figure: "Figure", axes: "Axes", words: Words) -> bytes:
     axes.set_title(words.title, fontsize=10, loc="left")
     axes.set_xlabel(words.x, fontsize=9)
     axes.set_ylabel(words.y, fontsize=9)
+    if words.log_x:
+        axes.set_xscale("log")
     axes.grid(visible=True, alpha=0.25)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

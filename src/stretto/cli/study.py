@@ -1,0 +1,201 @@
+"""``stretto study``: experiments in virtual time, each with a table, JSON and plots."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import click
+
+from stretto.base.errors import InputError
+from stretto.cli import options, sinks
+from stretto.cli.options import Common
+
+if TYPE_CHECKING:
+    from stretto.sim.omega_study import OmegaPoint
+
+Number = TypeVar("Number", int, float)
+
+ABOVE_0: Final = click.FloatRange(min=0, min_open=True)
+TOO_BIG: Final = 1_000_000
+"""Nobody has so many schedulers, or thinks for so many seconds."""
+POSITIVE: Final = click.IntRange(min=1)
+
+study = click.Group(
+    "study",
+    params=options.shared_options(out=False),
+    help="Experiments in virtual time: what a design costs and gains.",
+)
+
+
+@dataclass(frozen=True)
+class OmegaAsked:
+    """Options of ``study omega``."""
+
+    #: Machines.
+    machines: int
+    #: Numbers of schedulers, separated by commas.
+    schedulers: str
+    #: Decision times of a job in seconds, separated by commas.
+    decisions: str
+    #: Seconds of thinking for each task.
+    task_s: float
+    #: Schedulers with which every mode is run.
+    modes_at: int
+    #: Hours simulated.
+    hours: float
+    #: Jobs a second.
+    jobs_per_s: float
+    #: Part of the cores taken by what never ends.
+    fill: float
+    #: Part of the cores that jobs hold.
+    load: float
+    #: How machines are chosen.
+    policy: str
+
+
+@options.command(
+    "omega",
+    OmegaAsked,
+    example="""
+        stretto study omega --out out --json out/omega.json
+        stretto study omega --schedulers 4 --decisions 1 --modes-at 4 --hours 0.5
+    """,
+    out=True,
+)
+@click.option("--machines", type=POSITIVE, default=1000, show_default=True, help="Machines.")
+@click.option(
+    "--schedulers", default="1,2,4,8,16,32", show_default=True, metavar="N,...", help="How many."
+)
+@click.option(
+    "--decisions",
+    default="0.1,0.3,1,3,10,30",
+    show_default=True,
+    metavar="S,...",
+    help="Seconds of thinking for each job.",
+)
+@click.option(
+    "--task-s",
+    type=click.FloatRange(min=0),
+    default=0.005,
+    show_default=True,
+    help="Seconds of thinking for each task.",
+)
+@click.option(
+    "--modes-at", type=POSITIVE, default=8, show_default=True, help="Schedulers for all modes."
+)
+@click.option("--hours", type=ABOVE_0, default=1.0, show_default=True, help="Hours simulated.")
+@click.option("--jobs-per-s", type=ABOVE_0, default=0.5, show_default=True, help="Jobs a second.")
+@click.option("--fill", type=click.FloatRange(0, 1), default=0.6, show_default=True)
+@click.option("--load", type=click.FloatRange(0, 1), default=0.25, show_default=True)
+@click.option("--policy", default="random", show_default=True, metavar="NAME", help="A profile.")
+def omega(common: Common, asked: OmegaAsked) -> None:
+    """Omega's experiment: schedulers that think for a while, and what their claims run into.
+
+    Conflicts and busyness over the decision time, by the number of schedulers and by mode, on the
+    real snapshots, plans and judge. What the figures mean is in docs/omega.md.
+    """
+    import msgspec
+
+    from stretto.sim.omega_study import OmegaStudy, omega_plots, run_study, runs_of
+    from stretto.sim.policies import check_policies
+
+    check_policies([asked.policy])
+    wanted = OmegaStudy(
+        machines=asked.machines,
+        fill=asked.fill,
+        load=asked.load,
+        jobs_per_s=asked.jobs_per_s,
+        hours=asked.hours,
+        decisions_s=seconds("--decisions", asked.decisions),
+        task_s=asked.task_s,
+        schedulers=counts("--schedulers", asked.schedulers),
+        modes_at=asked.modes_at,
+        policy=asked.policy,
+        seed=common.seed,
+    )
+    _check_plots(common)
+    with common.console.progress("omega", sum(1 for _ in runs_of(wanted))) as bar:
+        points = run_study(wanted, bar.update)
+    _show_omega(common, points)
+    found = {"study": msgspec.to_builtins(wanted), "points": msgspec.to_builtins(points)}
+    common.console.json("stretto.study.omega/v1", found)
+    if common.out is not None:
+        _write(common, omega_plots(points, asked.modes_at))
+
+
+def _show_omega(common: Common, points: "list[OmegaPoint]") -> None:
+    rows = [
+        (
+            each.schedulers,
+            each.decision_s,
+            each.conflicts.value,
+            each.commit.value,
+            each.conflict_fraction,
+            each.busyness,
+            each.refused,
+            each.wait_mean_s,
+            "saturated" if each.saturated else "",
+        )
+        for each in points
+    ]
+    columns = [
+        "schedulers",
+        "decision (s)",
+        "conflict by",
+        "commit",
+        "conflicts per success",
+        "busyness",
+        "claims refused",
+        "mean wait (s)",
+        "",
+    ]
+    common.console.table(columns, rows)
+
+
+def counts(option: str, text: str) -> tuple[int, ...]:
+    """Whole numbers from 1 on, separated by commas, each once.
+
+    Raises:
+        InputError: one of them is no such number.
+    """
+    return _numbers(option, text, int, 1)
+
+
+def seconds(option: str, text: str) -> tuple[float, ...]:
+    """Numbers from 0 on, separated by commas, each once.
+
+    Raises:
+        InputError: one of them is no such number.
+    """
+    return _numbers(option, text, float, 0)
+
+
+def _numbers(option: str, text: str, kind: type[Number], low: int) -> tuple[Number, ...]:
+    found: dict[Number, None] = {}
+    for part in text.split(","):
+        try:
+            number = kind(part)
+        except ValueError:
+            number = kind(-1)
+        if not low <= number < TOO_BIG:
+            what = "whole numbers" if low else "numbers"
+            raise InputError(option, part.strip(), f"{what} from {low} on, separated by commas")
+        found[number] = None
+    return tuple(found)
+
+
+def _check_plots(common: Common) -> None:
+    if common.out is not None:
+        from stretto.sim.plots import check_plots
+
+        check_plots()
+
+
+def _write(common: Common, pictures: dict[str, bytes]) -> None:
+    """Plots into the output folder."""
+    assert common.out is not None
+    for name, picture in pictures.items():
+        sinks.write_whole(common.out / name, picture)
+        common.console.note(f"written: {common.out / name}")
+
+
+study.add_command(omega)

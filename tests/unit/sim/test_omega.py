@@ -1,0 +1,159 @@
+"""Omega's experiment: the cases of its own simulator by hand, and what each mode means."""
+
+import pytest
+
+from stretto.base.errors import InputError
+from stretto.sim.omega import Cell, Job, OmegaRun, run_omega
+from stretto.sim.omega_study import (
+    MODES,
+    OmegaPoint,
+    OmegaStudy,
+    omega_jobs,
+    omega_plots,
+    run_study,
+    runs_of,
+)
+from stretto.state.claims import CommitMode, ConflictMode
+
+FIT, VERSION = ConflictMode.FIT, ConflictMode.VERSION
+ALL = CommitMode.ALL_OR_NOTHING
+
+
+def one_machine(*jobs: Job, cores: int = 10, **more: object) -> OmegaRun:
+    """Jobs on a single machine; a second of thinking for each job and each task."""
+    size = {"cpu_milli": 1000 * cores, "memory_mib": 65536}
+    asked = {"machines": 1, "job_s": 1.0, "task_s": 1.0, **size, **more}
+    return run_omega(jobs, Cell(**asked))  # type: ignore[arg-type]
+
+
+def test_forty_jobs_of_one_task_end_at_121() -> None:
+    jobs = [Job(float(i), 1, float(i)) for i in range(1, 41)]
+    run = run_omega(jobs, Cell(machines=1000, job_s=1, task_s=1))
+    assert (run.ends_s, run.done, run.conflict_fraction) == (121.0, 40, 0.0)
+
+
+def test_jobs_that_come_faster_than_one_thinks_wait_0_1_3_6() -> None:
+    run = one_machine(*[Job(float(i), i, float(i)) for i in range(1, 5)])
+    assert run.waits_s == (0.0, 1.0, 3.0, 6.0)
+    assert run.schedulers[0].useful_s == 2 + 3 + 4 + 5
+
+
+def test_of_two_commits_to_one_machine_the_second_conflicts() -> None:
+    jobs = [Job(0.0, 1, 9.0, 250, 768), Job(0.0, 1, 9.0, 250, 768)]
+    run = one_machine(*jobs, cores=1, schedulers=2, conflicts=VERSION, commit=ALL)
+    assert [each.failed for each in run.schedulers] == [0, 1]
+    assert (run.granted, run.refused, run.done) == (2, 1, 2)
+
+
+def test_by_fit_the_same_two_both_succeed() -> None:
+    run = one_machine(Job(0.0, 1, 9.0, 250), Job(0.0, 1, 9.0, 250), cores=1, schedulers=2)
+    assert [each.failed for each in run.schedulers] == [0, 0]
+
+
+def test_what_was_refused_is_thought_about_again_a_second_later() -> None:
+    run = one_machine(Job(0.0, 1, 5.0), Job(0.0, 1, 5.0), cores=1, schedulers=2, until_s=60.0)
+    thought = run.schedulers[1]  # refused at 2; looks at 3 and 6, when all is taken, and at 9
+    assert (thought.wasted_s, thought.fruitless_s, thought.useful_s) == (2.0, 4.0, 2.0)
+    assert run.ends_s == 9.0 + 2.0 + 5.0
+
+
+def test_incremental_keeps_what_fits_and_all_or_nothing_none_of_it() -> None:
+    jobs = [Job(0.0, 3, 99.0), Job(0.0, 3, 99.0)]
+    asked = {"cores": 4, "schedulers": 2, "until_s": 4.5}
+    assert one_machine(*jobs, **asked).granted == 4  # type: ignore[arg-type]
+    assert one_machine(*jobs, commit=ALL, **asked).granted == 3  # type: ignore[arg-type]
+
+
+def test_two_schedulers_never_refuse_each_other_for_ever() -> None:
+    jobs = [Job(0.0, 1, 1000.0), Job(4.0, 1, 1000.0), Job(7.0, 1, 1000.0)]
+    cell = Cell(machines=1, schedulers=3, job_s=10, task_s=0, conflicts=VERSION, until_s=200)
+    run = run_omega(jobs, cell)
+    assert (run.done, run.refused) == (3, 3)
+
+
+def test_a_job_that_fits_nowhere_is_given_up() -> None:
+    run = one_machine(Job(0.0, 1, 5.0, 99_000))
+    assert (run.done, run.abandoned) == (0, 1)
+    assert run.conflict_fraction is None
+
+
+def test_what_fills_the_cell_is_never_given_out() -> None:
+    jobs = [Job(0.0, 400, 9.0, 1000, 1)]
+    run = run_omega(jobs, Cell(machines=100, fill=0.75, job_s=1, task_s=0, until_s=1.5))
+    assert run.granted == 100
+
+
+SMALL = OmegaStudy(
+    machines=40, jobs_per_s=1.0, tasks=4, hours=0.1, decisions_s=(0.1, 3.0), schedulers=(1, 4),
+    modes_at=4,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def points() -> list[OmegaPoint]:
+    return run_study(SMALL)
+
+
+def point(points: list[OmegaPoint], *key: object) -> OmegaPoint:
+    """The point of (schedulers, decision, conflicts, commit)."""
+    found = [(e.schedulers, e.decision_s, e.conflicts, e.commit) for e in points]
+    return points[found.index(key)]  # type: ignore[arg-type]
+
+
+def test_the_paper_s_shape_conflicts_and_busyness_rise_with_decision_time(
+    points: list[OmegaPoint],
+) -> None:
+    short, long = (point(points, 4, s, *MODES[0]) for s in (0.1, 3.0))
+    assert (short.conflict_fraction or 0) < (long.conflict_fraction or 0)
+    assert short.busyness < long.busyness
+
+
+def test_the_paper_s_shape_more_schedulers_are_less_busy_and_conflict_more(
+    points: list[OmegaPoint],
+) -> None:
+    one, four = (point(points, n, 3.0, *MODES[0]) for n in (1, 4))
+    assert one.busyness > four.busyness
+    assert one.conflict_fraction == 0.0
+    assert (four.conflict_fraction or 0) > 0
+
+
+def test_the_paper_s_shape_coarse_detection_and_all_or_nothing_cost_more(
+    points: list[OmegaPoint],
+) -> None:
+    cost = {mode: point(points, 4, 3.0, *mode) for mode in MODES}
+    plain, worst = cost[MODES[0]], cost[MODES[-1]]
+    assert (worst.conflict_fraction or 0) > (plain.conflict_fraction or 0)
+    assert worst.refused > plain.refused
+    assert worst.busyness >= plain.busyness
+
+
+def test_a_study_runs_every_combination_once(points: list[OmegaPoint]) -> None:
+    assert len(points) == len(set(runs_of(SMALL))) == 2 + 2 * len(MODES)
+    assert run_study(SMALL) == points
+
+
+def test_the_plots_are_pictures(points: list[OmegaPoint]) -> None:
+    pictures = omega_plots(points, 4)
+    assert len(pictures) == 4
+    assert all(each.startswith(b"\x89PNG") for each in pictures.values())
+
+
+def test_the_jobs_hold_the_load_that_was_asked_for() -> None:
+    study = OmegaStudy(hours=5.0)
+    held = sum(job.tasks * job.cpu_milli / 1000 * job.lasts_s for job in omega_jobs(study))
+    assert held / (5 * 3600) == pytest.approx(study.load * 4000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"hours": 0.0}, {"fill": 0.9, "load": 0.2}, {"decisions_s": ()}, {"tasks": -1.0}]
+)
+def test_a_study_that_makes_no_sense_is_refused(wrong: dict) -> None:  # type: ignore[type-arg]
+    with pytest.raises(InputError):
+        OmegaStudy(**wrong)
+
+
+def test_a_cell_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(InputError, match="schedulers"):
+        Cell(schedulers=0)
+    with pytest.raises(InputError, match="fill"):
+        Cell(fill=1.0)
