@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stretto.explain.amounts import short_of
 from stretto.framework.contract import BoolArray, Fail, FilterRule, Scope, SlotArray, View
-from stretto.framework.diagnosis import SaysLacks
+from stretto.framework.diagnosis import SaysLacks, diagnose
 from stretto.framework.formulas_devices import fitting
 from stretto.framework.requested import devices_of, scaled_asks, wanted_of
 from stretto.state.classes import PodClass
@@ -94,6 +94,7 @@ class Inquiry:
         self, rules: Sequence[FilterRule], pod: PodClass, view: View, slots: SlotArray
     ) -> None:
         """Ask every filter about these slots (all live ones, mostly)."""
+        self._rules = rules
         #: The class.
         self.pod = pod
         #: What the rules looked at.
@@ -146,6 +147,10 @@ class Inquiry:
         return mask
 
     # ------------------------------------------------------------ what people read
+
+    def message(self) -> str:
+        """kube-scheduler's sentence: each node under the first rule that refuses it."""
+        return diagnose(self._rules, self.pod, self.view, self.slots, nearest=0).message
 
     def reasons(self) -> tuple[ReasonFacts, ...]:
         """Every reason with its counts, the most frequent first; equal texts are one."""

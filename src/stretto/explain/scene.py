@@ -313,14 +313,21 @@ def _others(
     for record in file.objects(POD):
         if cluster.pods.row(record.uid) is not None:
             continue
-        try:
-            head = decode_pod_head(record.body)
-        except InputError:
-            continue
-        key = f"{record.namespace}/{record.name}"
-        if head.status.phase in _FINISHED:
-            yield key, reason(Code.ENDED, f"It has ended: its phase is {head.status.phase}.")
-        elif head.spec.scheduler_name not in names:
-            asked = head.spec.scheduler_name or "no scheduler by name"
-            sentence = f"It asks for {asked}, and this one answers to {', '.join(sorted(names))}."
-            yield key, reason(Code.OTHER_SCHEDULER, sentence)
+        why = not_handled(record, names)
+        if why is not None:
+            yield f"{record.namespace}/{record.name}", why
+
+
+def not_handled(record: Record, names: frozenset[str]) -> Reason | None:
+    """Why a pod is none of the scheduler's business; ``None`` where it is, or is unreadable."""
+    try:
+        head = decode_pod_head(record.body)
+    except InputError:
+        return None
+    if head.status.phase in _FINISHED:
+        return reason(Code.ENDED, f"It has ended: its phase is {head.status.phase}.")
+    if head.spec.scheduler_name in names:
+        return None
+    asked = head.spec.scheduler_name or "no scheduler by name"
+    sentence = f"It asks for {asked}, and this one answers to {', '.join(sorted(names))}."
+    return reason(Code.OTHER_SCHEDULER, sentence)

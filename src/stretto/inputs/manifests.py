@@ -83,7 +83,8 @@ def load_objects(
     check_names(found)
     check_owners(found, keep_missing=options.keep_missing_owners)
     if options.expand_controllers:
-        found = [_adopted(each) for each in expand(found, [*nodes, *nodes_of(found)])]
+        every = {each.metadata.name: each for each in (*nodes, *nodes_of(found))}
+        found = [_adopted(each) for each in expand(found, list(every.values()))]
         check_names(found)
     check_groups(found)
     return found

@@ -92,7 +92,17 @@ def profile_source(scenario: Scenario, policy: str = "", profile: str = "") -> P
         InputError: the profile's file cannot be read.
     """
     policy = policy or ("" if profile else scenario.policy or "")
-    given = _named(profile) if profile else scenario.profile or "default"
+    return chosen_source(scenario.profile or "default", policy, profile)
+
+
+def chosen_source(own: ProfileSource, policy: str = "", profile: str = "") -> ProfileSource:
+    """A profile's source with another profile or policy put in its place; empty keeps it.
+
+    Raises:
+        UnknownNameError: there is no such policy or profile.
+        InputError: the profile's file cannot be read.
+    """
+    given = _named(profile) if profile else own
     if not policy:
         return given
     if policy not in PROFILES:

@@ -5,7 +5,7 @@ cost as many questions as there are kinds. The commonest kinds are asked; the re
 """
 
 from collections import Counter
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,13 +14,14 @@ import numpy.typing as npt
 from stretto.explain.gangs import gang_of
 from stretto.explain.inquiry import Inquiry
 from stretto.explain.pending import reasons_of
-from stretto.explain.reasons import Code
-from stretto.explain.scene import Scene, live_scene
+from stretto.explain.reasons import Code, Reason, reason
+from stretto.explain.scene import Scene, live_scene, not_handled
 from stretto.explain.standing import facts_of
 from stretto.framework.contract import View
 from stretto.plane import Plane
 from stretto.state.lifecycle import PodState
 from stretto.state.units import Unit
+from stretto.stores.store import Record
 
 ASKED: Final = 200
 """Kinds of pods that are asked: at 20,000 nodes a second or two."""
@@ -54,12 +55,15 @@ def waiting_pods(plane: Plane) -> tuple[Waiting, ...]:
     rows = np.flatnonzero(~np.isin(states, [int(state) for state in _PLACED]))
     if not len(rows):
         return ()
-    kinds = _kinds(plane, rows)
-    asker = _Asker(plane)
+    kinds = [(members[0], len(members)) for members in kinds_of(plane, rows)]
+    asker = Asker(plane)
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], tuple[int, str]] = {}
     for number, (row, count) in enumerate(kinds):
-        code, refusal, sentence = asker.ask(row) if number < ASKED else (NOT_ASKED, "", "")
+        code, refusal, sentence = NOT_ASKED, "", ""
+        if number < ASKED:
+            said = asker.ask(row)
+            code, refusal, sentence = said.reason.code.value, said.refusal, said.reason.sentence
         counts[code, refusal] += count
         first.setdefault((code, refusal), (row, sentence))
     return tuple(
@@ -68,31 +72,42 @@ def waiting_pods(plane: Plane) -> tuple[Waiting, ...]:
     )
 
 
-def _kinds(plane: Plane, rows: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """(first row, number of pods) of each kind, the commonest first."""
+class Answer(NamedTuple):
+    """What one pod of a kind was told."""
+
+    #: The dominant reason.
+    reason: Reason
+    #: The commonest refusal of the nodes in Kubernetes' words; empty where nodes are no obstacle.
+    refusal: str
+    #: kube-scheduler's sentence about all nodes.
+    message: str
+
+
+def kinds_of(plane: Plane, rows: npt.NDArray[np.int64]) -> list[list[int]]:
+    """Rows of pods that wait for the same reason, the commonest kind first."""
     pods, units = plane.cluster.pods, plane.units
     found: dict[tuple[object, ...], list[int]] = {}
     classes, states = pods.class_id[rows].tolist(), pods.state[rows].tolist()
     for row, class_id, state in zip(rows.tolist(), classes, states, strict=True):
         unit = units.of_row(row)
         place = (unit.state, unit.min_member, unit.is_complete) if unit is not None else ()
-        entry = found.setdefault((class_id, state, *place), [row, 0])
-        entry[1] += 1
-    return sorted(((row, count) for row, count in found.values()), key=lambda each: -each[1])
+        found.setdefault((class_id, state, *place), []).append(row)
+    return sorted(found.values(), key=len, reverse=True)
 
 
-class _Asker:
+class Asker:
     """Asks single pods why they wait."""
 
     def __init__(self, plane: Plane) -> None:
+        """Ask about a plane as it is now."""
         self._plane = plane
         self._scene: Scene = live_scene(plane.cluster, plane.config.profile, plane.units)
         self._view: View = self._scene.view()
         self._slots = plane.cluster.nodes.live_slots()
         self._gangs = 0
 
-    def ask(self, row: int) -> tuple[str, str, str]:
-        """(code, commonest refusal, sentence) of one pod."""
+    def ask(self, row: int) -> Answer:
+        """What one pod is told."""
         cluster = self._plane.cluster
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         inquiry = Inquiry(self._scene.profile.filters, pod, self._view, self._slots)
@@ -103,7 +118,15 @@ class _Asker:
         found = reasons_of(inquiry, state, facts, gang)
         said = inquiry.reasons()
         refusal = said[0].reason if found[0].code in _ROOM and said else ""
-        return found[0].code.value, refusal, found[0].sentence
+        return Answer(found[0], refusal, inquiry.message())
+
+    def stranger(self, record: Record) -> Reason:
+        """Why the plane does not know a pod that exists."""
+        why = not_handled(record, self._plane.cluster.config.scheduler_names)
+        if why is not None:
+            return why
+        other = self._scene.other(f"{record.namespace}/{record.name}")
+        return other[1] if other else reason(Code.QUEUED, "It has not been seen yet.")
 
     def _may_ask_gang(self, unit: Unit | None) -> bool:
         if unit is None or not unit.is_gang:

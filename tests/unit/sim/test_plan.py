@@ -1,0 +1,141 @@
+"""What would happen: tried on a copy, told as the difference, and nothing else is touched."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from stretto.api.kinds import KINDS, NODE, POD, POD_GROUP, Kind
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError, NotFoundError, UnreachableError
+from stretto.base.rng import Rng
+from stretto.explain.reasons import Code
+from stretto.inputs.relations import InputObject
+from stretto.sim.copies import State, state_of
+from stretto.sim.live_setup import Rules
+from stretto.sim.plan import PlanReport, plan
+from stretto.stores.sqlite import SqliteStore
+from stretto.testing import Harness, make_group, make_node, make_pod
+
+NUMPY = Rules("default", "numpy")
+
+
+def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> State:
+    harness = Harness(nodes=nodes or [make_node("n", cpu="4")], config={"tier": "numpy"})
+    harness.submit(*pods)
+    if settle:
+        harness.settle()
+    return State("test", [each for kind in KINDS for each in harness.store.list(kind).records])
+
+
+def objects(*bodies: bytes, kind: Kind = POD) -> list[InputObject]:
+    names = [msgspec.json.decode(body)["metadata"]["name"] for body in bodies]
+    space = "default" if kind.namespaced else ""
+    return [InputObject(kind, space, n, b, "test") for n, b in zip(names, bodies, strict=True)]
+
+
+def planned(on: State, *pods: bytes) -> PlanReport:
+    return plan(on, objects(*pods), NUMPY)
+
+
+def test_what_fits_gets_a_node_and_the_rest_is_told_why() -> None:
+    said = planned(state(make_pod("old", cpu="2")), make_pod("a", cpu="1"), make_pod("b", cpu="3"))
+    assert [(each.pod, each.node) for each in said.placed] == [("default/a", "n")]
+    (waiting,) = said.pending
+    assert (waiting.pods, waiting.reason and waiting.reason.code) == (("default/b",), Code.NO_ROOM)
+    assert waiting.message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert said.unfit == 1
+
+
+def test_the_state_itself_is_not_touched() -> None:
+    before = state(make_pod("old"))
+    versions = [(each.uid, each.version, each.node) for each in before.records]
+    planned(before, make_pod("a"))
+    assert [(each.uid, each.version, each.node) for each in before.records] == versions
+
+
+def test_what_waits_already_has_its_turn_first() -> None:
+    waiting = state(make_pod("first", cpu="3"), settle=False)
+    said = planned(waiting, make_pod("second", cpu="3"))
+    assert said.placed == ()
+    assert said.pending[0].pods == ("default/second",)
+
+
+def test_new_nodes_may_help_what_waits() -> None:
+    said = plan(state(make_pod("big", cpu="8")), objects(make_node("m", cpu="8"), kind=NODE), NUMPY)
+    assert [(each.pod, each.node) for each in said.also_placed] == [("default/big", "m")]
+    assert (said.pods, said.unfit) == (0, 0)
+
+
+def test_a_gang_that_does_not_fit_as_a_whole_is_told_as_one() -> None:
+    gang = objects(make_group("g", 3), kind=POD_GROUP)
+    pods = objects(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
+    said = plan(state(), [*gang, *pods], NUMPY)
+    assert said.placed == ()
+    assert [len(each.pods) for each in said.pending] == [3]
+    assert said.pending[0].reason is not None
+    assert said.pending[0].reason.code is Code.GANG_TOO_BIG
+
+
+def test_what_exists_already_is_refused_and_told() -> None:
+    said = planned(state(make_pod("a")), make_pod("a"), make_pod("b"))
+    assert [each.pod for each in said.placed] == ["default/b"]
+    assert len(said.refused) == 1
+    assert "default/a" in said.refused[0]
+
+
+def test_pods_that_somebody_holds_back_are_no_misfits() -> None:
+    gated = make_pod("g", spec={"schedulingGates": [{"name": "wait"}]})
+    said = planned(state(), gated, make_pod("other", scheduler="another"))
+    assert [each.reason and each.reason.code for each in said.pending] == [
+        Code.OTHER_SCHEDULER,
+        Code.GATED,
+    ]
+    assert said.unfit == 0
+
+
+def test_use_is_told_before_and_after() -> None:
+    said = planned(state(make_pod("old", cpu="1")), make_pod("a", cpu="2"))
+    cpu = next(each for each in said.use if each.resource == "cpu")
+    assert (cpu.before_pct, cpu.after_pct) == (25.0, 75.0)
+
+
+# ---------------------------------------------------------------- where states come from
+
+
+def test_a_store_on_disk_is_read_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    store = SqliteStore(path, ManualClock(), Rng(1))
+    store.create(NODE, [make_node("n")])
+    store.close()
+    before = path.read_bytes()
+    said = planned(state_of(f"sqlite:{path}"), make_pod("a"))
+    assert [each.node for each in said.placed] == ["n"]
+    assert path.read_bytes() == before
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["s.db"]
+
+
+def test_a_store_that_a_process_has_open_is_refused(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "s.db", ManualClock(), Rng(1))
+    with pytest.raises(UnreachableError, match="another process has it open"):
+        state_of(f"sqlite:{tmp_path / 's.db'}")
+    store.close()
+
+
+def test_what_is_no_state_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path))
+    (tmp_path / "empty.db").write_bytes(b"")
+    for spelled in ("sqlite:nowhere.db", f"sqlite:{tmp_path / 'empty.db'}"):
+        with pytest.raises(InputError):
+            state_of(spelled)
+    with pytest.raises(NotFoundError, match="stretto run"):
+        state_of("no-such-run")
+
+
+def test_a_scenario_is_run_to_its_end_first(tmp_path: Path) -> None:
+    text = "fleet: {shapes: [{count: 1, cpu: 4, memory: 8Gi}]}\nworkloads: [{pods: {cpu: 3}}]\n"
+    (tmp_path / "s.yaml").write_text(text)
+    found = state_of(str(tmp_path / "s.yaml"), "numpy")
+    assert sum(bool(each.node) for each in found.records) == 1
+    assert planned(found, make_pod("late", cpu="3")).unfit == 1
