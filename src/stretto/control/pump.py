@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
-from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
+from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from stretto.base.errors import TooOldError
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster import Cluster
 from stretto.state.ingest import Ingest
+from stretto.state.topology_ingest import apply_reports
 from stretto.state.whole import apply_objects, known_objects
 from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
 
@@ -74,9 +75,11 @@ class Pump:
         self._ingest = Ingest(cluster)
         self._groups: dict[str, Record] = {}
         self._priorities: dict[str, Record] = {}
+        self._reports: dict[str, Record] = {}
         self._feeds = [
             _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
             _Feed(NODE, lambda events, _: self._ingest.nodes(events), self._known_nodes),
+            _Feed(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
             _Feed(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
             *map(self._object_feed, kinds),
             _Feed(POD, self._ingest.pods, self._known_pods),
@@ -156,6 +159,9 @@ class Pump:
 
     def _apply_groups(self, events: Sequence[Event], _: float) -> None:
         self._ingest.groups(_follow(self._groups, events))
+
+    def _apply_reports(self, events: Sequence[Event], _: float) -> None:
+        apply_reports(self._cluster, _follow(self._reports, events))
 
     def _apply_priorities(self, events: Sequence[Event], _: float) -> None:
         self._ingest.priorities(_follow(self._priorities, events))

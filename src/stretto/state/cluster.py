@@ -14,17 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.core import Node
+from stretto.api.node import CustomNodeResource
 from stretto.api.quantity import amounts
 from stretto.api.scheduling import PodGroup
+from stretto.base.errors import InputError
 from stretto.state.changes import Changes
-from stretto.state.classes import GPU, Classes
-from stretto.state.devices import MAX_DEVICES
+from stretto.state.classes import GPU, GPU_DEVICES, Classes
+from stretto.state.devices import MAX_DEVICES, mask_to_text
 from stretto.state.evictions import Evictions
 from stretto.state.ledger import Ledger
 from stretto.state.nodes import Nodes, zone_name
 from stretto.state.objects import Objects
 from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.resources import check_amounts
+from stretto.state.topology import DEVICE_BITS, Topology
+from stretto.state.topology_notes import MICRO_TOPOLOGY, format_micro_topology
 from stretto.state.traits import TraitTable
 from stretto.state.units import Cure
 from stretto.stores.store import Record
@@ -61,6 +65,8 @@ class Cluster:
         self.ledger = Ledger(self.config.fan_out)
         #: Static facts by slot.
         self.nodes = Nodes()
+        #: NUMA nodes of machines, and who holds what of them.
+        self.topology = Topology(self.ledger)
         #: Pods as rows.
         self.pods = Pods()
         #: Classes of pods.
@@ -111,9 +117,11 @@ class Cluster:
         changed = self.nodes.put(slot, node)
         if self._amounts_differ(slot, allocatable):
             self.ledger.set_allocatable(slot, allocatable)
+            self.topology.resize(slot)
             changed |= Cure.NODE_GREW
         if self._install_devices(slot, devices):
             changed |= Cure.NODE_GREW
+            self._settle_report(name, slot)
         if changed:
             self.ledger.touch_static([slot])
             self._tell(slot)
@@ -129,6 +137,8 @@ class Cluster:
         self.pods.log.extend(rows)
         if len(rows):
             self._strays.setdefault(name, set()).update(rows.tolist())
+        self.topology.clear(slot)
+        self.nodes.reports.leave(name, slot)
         self.nodes.remove(slot)
         self.ledger.remove_node(slot)
         self._tell(slot)
@@ -145,11 +155,61 @@ class Cluster:
         self.nodes.grow(self.ledger.slots.size)
         self.nodes.put(slot, node)
         self._install_devices(slot, devices)
+        self.nodes.reports.born[node.metadata.name] = node.metadata.creation_timestamp or ""
+        self._settle_report(node.metadata.name, slot)
         for row in sorted(self._strays.pop(node.metadata.name, ())):
             self.charge(row, slot, int(self.pods.devices[row]))
         self.ledger.touch_static([slot])
         self._tell(slot)
         self.changes.cures |= Cure.NODE_ADDED
+
+    # ------------------------------------------------------------ reports of node agents
+
+    def put_report(self, report: CustomNodeResource) -> None:
+        """Take over what a node's agent reports: NUMA nodes, devices in them, load."""
+        name = report.metadata.name
+        self.nodes.reports.keep(report)
+        slot = self.nodes.by_name.get(name)
+        if slot is not None:
+            self._settle_report(name, slot)
+            self.changes.cures |= Cure.NODE_GREW | Cure.NODE_LABELS
+
+    def drop_report(self, name: str) -> None:
+        """A node's report is gone: nothing is known of its NUMA nodes any more."""
+        self.nodes.reports.drop(name)
+        slot = self.nodes.by_name.get(name)
+        if slot is not None:
+            self._settle_report(name, slot)
+
+    def _settle_report(self, name: str, slot: int) -> None:
+        """Put what is reported of a node on its slot; what is wrong with it is told."""
+        if not self.nodes.reports.knows(name, slot):
+            return
+        layout, problems = self.nodes.reports.settle(name, slot)
+        key = f"customnoderesource {name}"
+        if layout.numbers or slot in self.topology.numbers:
+            problems += self.topology.install(slot, layout, self.pods.row)
+            for row in self.topology.unsettled(self.pods.on_slot(slot).tolist()):
+                pod = self.classes[int(self.pods.class_id[row])]
+                self.topology.give_back(row)
+                self.pods.devices[row] = self.topology.take(
+                    row, slot, int(self.pods.devices[row]), pod
+                )
+        self.abnormal.pop(key, None)
+        if problems:
+            self.abnormal[key] = f"customnoderesource {name}: " + "; ".join(problems)
+        self.ledger.touch_static([slot])
+        self._tell(slot)
+
+    def bind_notes(self, row: int, mask: int) -> dict[str, str] | None:
+        """What is written on a pod with its bind: its devices and its NUMA nodes."""
+        notes = {}
+        if mask & DEVICE_BITS:
+            notes[GPU_DEVICES] = mask_to_text(mask)
+        stated = self.topology.stated(row)
+        if stated:
+            notes[MICRO_TOPOLOGY] = format_micro_topology(stated)
+        return notes or None
 
     def _devices_of(self, node: Node, allocatable: dict[str, int]) -> dict[str, tuple[int, str]]:
         """Take managed device kinds out of the amounts: kind to (count, model)."""
@@ -188,15 +248,18 @@ class Cluster:
 
     # ------------------------------------------------------------ pods on nodes
 
-    def charge(self, row: int, slot: int, mask: int = 0) -> None:
+    def charge(self, row: int, slot: int, mask: int = 0, note: str = "") -> None:
         """Put a pod on a slot and take what its class asks there.
 
-        A pod of devices that comes without a mask (placed by somebody else) gets the likely ones.
+        A pod of devices that comes without a mask (placed by somebody else) gets the likely ones;
+        one of NUMA nodes those that ``note`` (its micro-topology) states, or the likely ones.
         """
         pod = self.classes[int(self.pods.class_id[row])]
-        if pod.devices and not mask:
+        if pod.devices and not mask & DEVICE_BITS:
             for request in pod.devices:
                 mask |= self.ledger.devices.guess(slot, request)
+        if pod.asks.zones is not None:
+            mask = self.topology.take(row, slot, self._stated(row, slot, mask, note), pod)
         for request in pod.devices:
             self.ledger.devices.take(slot, mask, request)
         if pod.ports:
@@ -209,6 +272,17 @@ class Cluster:
         self.pods.generation[row] = self.ledger.slots.generation[slot]
         self.pods.devices[row] = mask
 
+    def _stated(self, row: int, slot: int, mask: int, note: str) -> int:
+        """A claim's mask with the NUMA nodes that a note on the pod states."""
+        if not note:
+            return mask
+        pod = f"pod {self.pods.key(row)}"
+        try:
+            return mask | self.topology.mask_of(slot, note, pod)
+        except InputError as error:
+            self.abnormal[pod] = str(error)
+            return mask
+
     def refund(self, row: int) -> None:
         """Take a pod off its slot and give back what it had there."""
         slot = int(self.pods.slot[row])
@@ -219,6 +293,8 @@ class Cluster:
         pod = self.classes[int(self.pods.class_id[row])]
         for request in pod.devices:
             self.ledger.devices.take(slot, int(self.pods.devices[row]), request, -1)
+        if pod.asks.zones is not None:
+            self.topology.give_back(row)
         if pod.ports:
             self.ledger.ports.release(slot, pod.ports)
         self.ledger.charge(slot, pod.requests, -1)

@@ -20,10 +20,10 @@ from stretto.state import whole
 from stretto.state.changes import Arrival, Departure, GroupChange
 from stretto.state.classes import GPU_DEVICES
 from stretto.state.cluster import Cluster
-from stretto.state.devices import text_to_mask
 from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT, NewPod
 from stretto.state.ranks import Ranks, note_stay, note_traits
+from stretto.state.topology_ingest import device_mask, micro_topology
 from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
@@ -229,10 +229,11 @@ class Ingest:
             if record.deleting or head is not None:
                 seen.append((row, record, head))
             if slot is None:
-                cluster.pods.devices[row] = _device_mask(record, head)
+                cluster.pods.devices[row] = device_mask(record, head)
                 cluster.place_strays([row], node)
             elif special[new.class_id]:
-                cluster.charge(row, slot, _device_mask(record, head))
+                note = micro_topology(record, head)
+                cluster.charge(row, slot, device_mask(record, head), note)
             else:
                 plain_rows.append(row)
                 plain_slots.append(slot)
@@ -310,7 +311,8 @@ class Ingest:
         if node:
             if pods.state[row] != _BOUND:
                 pods.started[row] = now
-            self._seen_on(row, node, _device_mask(record, head))
+            note = micro_topology(record, head)
+            self._seen_on(row, node, device_mask(record, head), note)
             note_stay(cluster, row, record, head)
             return
         state = PodState(int(pods.state[row]))
@@ -348,7 +350,7 @@ class Ingest:
             cluster.charge(row, slot, mask)
             cluster.changes.resized.append(row)
 
-    def _seen_on(self, row: int, node: str, mask: int) -> None:
+    def _seen_on(self, row: int, node: str, mask: int, note: str = "") -> None:
         """A pod is bound to a node in the store: the store is right, whatever we thought."""
         cluster, pods = self._cluster, self._cluster.pods
         slot = cluster.nodes.by_name.get(node)
@@ -358,7 +360,7 @@ class Ingest:
                 pods.devices[row] = mask
                 cluster.place_strays([row], node)
             else:
-                cluster.charge(row, slot, mask)
+                cluster.charge(row, slot, mask, note)
         state = PodState(int(pods.state[row]))
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)
@@ -380,18 +382,3 @@ def _is_gated(head: PodHead) -> bool:
     """Whether a scheduling gate holds the pod."""
     gates = head.spec.scheduling_gates
     return gates is not NO_BYTES and bytes(gates) not in _NO_GATES
-
-
-def _device_mask(record: Record, head: PodHead | None) -> int:
-    """The devices that a bound pod's note names; 0 when there is none."""
-    if record.annotations and GPU_DEVICES in record.annotations:
-        return text_to_mask(record.annotations[GPU_DEVICES])
-    if _DEVICES_MARK not in record.body:
-        return 0
-    meta = (head or decode_pod_head(record.body)).metadata
-    if meta.annotations is NO_BYTES:
-        return 0
-    try:
-        return text_to_mask(_NOTES.decode(meta.annotations).get(GPU_DEVICES, ""))
-    except msgspec.DecodeError:
-        return 0

@@ -34,6 +34,7 @@ def check_all(cluster: Cluster) -> list[Breach]:
         *ledger_equals_rows(cluster),
         *devices_equal_rows(cluster),
         *ports_equal_rows(cluster),
+        *zones_equal_rows(cluster),
         *rows_are_in_order(cluster),
     ]
 
@@ -46,6 +47,9 @@ def ledger_equals_rows(cluster: Cluster) -> list[Breach]:
     expected = np.zeros_like(ledger.used)
     asks = cluster.classes.asks(pods.class_id[rows])[:, : expected.shape[1]]
     np.add.at(expected[:, : asks.shape[1]], pods.slot[rows], asks)
+    for hold in cluster.topology.holds.values():
+        for column, amount in hold.extra:
+            expected[hold.slot, column] += amount
     wrong = np.argwhere(expected[:, :width] != ledger.used[:, :width])
     return [
         Breach(
@@ -94,6 +98,22 @@ def ports_equal_rows(cluster: Cluster) -> list[Breach]:
     ]
 
 
+def zones_equal_rows(cluster: Cluster) -> list[Breach]:
+    """What is taken of every NUMA node is what its pods hold, and what agents say others hold."""
+    topology, pods = cluster.topology, cluster.pods
+    expected = topology.foreign()
+    found = []
+    for row, hold in topology.holds.items():
+        if pods.slot[row] != hold.slot:
+            found.append(Breach(1, f"pod {pods.key(row)} holds NUMA nodes of a node it is not on"))
+        for zone, column, amount in hold.parts:
+            expected[hold.slot, zone, column] += amount
+    for slot in np.unique(np.argwhere(expected != topology.taken)[:, 0]).tolist():
+        name = cluster.nodes.names[slot] or slot
+        found.append(Breach(1, f"node {name}: its NUMA nodes differ from what its pods hold"))
+    return found
+
+
 def overcommitted(cluster: Cluster) -> list[Breach]:
     """Nodes whose pods take more than they may give (lawful only where others caused it)."""
     ledger = cluster.ledger
@@ -107,6 +127,11 @@ def overcommitted(cluster: Cluster) -> list[Breach]:
         for slot, r in over.tolist()
         if ledger.slots.live[slot]
     ]
+    full = np.unique(np.argwhere(cluster.topology.taken > cluster.topology.alloc)[:, 0])
+    found.extend(
+        Breach(1, f"node {cluster.nodes.names[slot]}: a NUMA node of it is over-committed")
+        for slot in full.tolist()
+    )
     short = np.argwhere((ledger.devices.kind > 0) & (ledger.devices.free < 0))
     found.extend(
         Breach(1, f"node {cluster.nodes.names[slot]}: device {d} is over-committed")

@@ -8,12 +8,13 @@ what other pods may use of the node is right without their looking at NUMA nodes
 The chosen NUMA nodes ride in the high half of a claim's device mask (bits 16 to 30).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.errors import InputError
 from stretto.state.classes import PodClass
 from stretto.state.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.ledger import Ledger
@@ -22,14 +23,19 @@ from stretto.state.topology_choice import (
     CONFLICTING,
     DeviceAsk,
     Machine,
+    bits,
     choose,
     counting,
-    needed,
+    spread,
     whole_zones,
-    zones_for,
 )
 from stretto.state.topology_layout import MAX_ZONES, NO_LAYOUT, Layout
-from stretto.state.topology_notes import Binding, ZoneAmounts
+from stretto.state.topology_notes import (
+    MICRO_TOPOLOGY,
+    Binding,
+    ZoneAmounts,
+    read_micro_topology,
+)
 
 ZONE_WIDTH: Final = 6
 """Resources that are counted by NUMA node: CPU, memory and the next four that machines report."""
@@ -239,16 +245,26 @@ class Topology:
         self._hold(row, Hold(slot, parts or (), extra))
         return with_zones(mask, zones if parts is not None else 0)
 
-    def take_stated(self, row: int, slot: int, stated: ZoneAmounts) -> None:
-        """Charge a pod as somebody else's note states; NUMA numbers nobody reports are left out."""
+    def mask_of(self, slot: int, note: str, pod: str) -> int:
+        """The claim's mask of the NUMA nodes that a micro-topology note names.
+
+        Raises:
+            InputError: it cannot be read, or names a NUMA node that does not exist.
+        """
         numbers = self.numbers.get(slot, ())
-        parts = [
-            (numbers.index(number), column, amount)
-            for number, held in stated.items()
-            for name, amount in held.items()
-            if number in numbers and (column := self.column(name)) is not None
-        ]
-        self._hold(row, Hold(slot, tuple(parts), ()))
+        if not numbers:
+            return 0
+        mask = 0
+        for number in read_micro_topology(note, pod):
+            if number not in numbers:
+                where, there = f"{pod}, annotation {MICRO_TOPOLOGY}", ", ".join(map(str, numbers))
+                raise InputError(where, number, f"NUMA nodes that its node has: {there}")
+            mask |= 1 << numbers.index(number)
+        return with_zones(0, mask)
+
+    def unsettled(self, rows: Sequence[int]) -> list[int]:
+        """Those of some pods that ask for NUMA nodes and hold none."""
+        return [row for row in rows if row in self.holds and not self.holds[row].parts]
 
     def give_back(self, row: int) -> None:
         """Take a pod off its NUMA nodes; the caller takes it off its node."""
@@ -269,6 +285,14 @@ class Topology:
             for z, k, amount in hold.parts:
                 here = found.setdefault(numbers[z], {})
                 here[self.names[k]] = here.get(self.names[k], 0) + amount
+        return found
+
+    def foreign(self) -> npt.NDArray[np.int64]:
+        """int64[slot, zone, column]: what agents say that pods hold which we did not place."""
+        found = np.zeros_like(self.taken)
+        for slot, parts in self._foreign.items():
+            for z, k, amount in parts:
+                found[slot, z, k] += amount
         return found
 
     def _hold(self, row: int, hold: Hold) -> None:
@@ -349,43 +373,8 @@ class Topology:
             if whole and k in CONFLICTING:
                 parts += [(z, k, machine.alloc[z][k]) for z in inside if machine.alloc[z][k]]
             elif k in counting(machine):
-                found = _spread(machine, k, inside, whole)
+                found = spread(machine, k, inside, whole)
                 if found is None:
                     return None
                 parts += found
         return tuple(parts)
-
-
-def _spread(
-    machine: Machine, k: int, inside: Sequence[int], whole: bool
-) -> list[tuple[int, int, int]] | None:
-    """Take an amount from the NUMA nodes it may come from, one after another."""
-    free, left = [zone[k] for zone in machine.free], machine.amounts[k]
-    order = list(inside)
-    if whole:
-        per_zone = [zone[k] for zone in machine.alloc]
-        order = zones_for(free, inside, needed(left, per_zone))
-    parts = []
-    for z in order:
-        here = min(left, max(0, free[z]))
-        if here:
-            parts.append((z, k, here))
-            left -= here
-    return parts if left == 0 else None
-
-
-def bits(mask: int) -> list[int]:
-    """Numbers of the bits that are set, ascending."""
-    return [z for z in range(mask.bit_length()) if mask >> z & 1]
-
-
-def overfull(topology: Topology, names: Mapping[int, str]) -> list[str]:
-    """NUMA nodes whose pods hold more than there is: lawful only where others caused it."""
-    wrong = np.argwhere(topology.taken > topology.alloc)
-    return [
-        f"node {names.get(slot, slot)}, NUMA {topology.numbers.get(slot, ())[z]}: "
-        f"{topology.names[k]} is over-committed, {topology.taken[slot, z, k]} of "
-        f"{topology.alloc[slot, z, k]}"
-        for slot, z, k in wrong.tolist()
-        if z < topology.count[slot]
-    ]

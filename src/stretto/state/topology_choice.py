@@ -174,3 +174,26 @@ def _holds(machine: Machine, zones: Sequence[int]) -> bool:
             if sum(ask.fitting[z] for z in allowed) < ask.need:
                 return False
     return True
+
+
+def spread(
+    machine: Machine, k: int, inside: Sequence[int], whole: bool
+) -> list[tuple[int, int, int]] | None:
+    """Take an amount from the NUMA nodes it may come from, one after another."""
+    free, left = [zone[k] for zone in machine.free], machine.amounts[k]
+    order = list(inside)
+    if whole:
+        per_zone = [zone[k] for zone in machine.alloc]
+        order = zones_for(free, inside, needed(left, per_zone))
+    parts = []
+    for z in order:
+        here = min(left, max(0, free[z]))
+        if here:
+            parts.append((z, k, here))
+            left -= here
+    return parts if left == 0 else None
+
+
+def bits(mask: int) -> list[int]:
+    """Numbers of the bits that are set, ascending."""
+    return [z for z in range(mask.bit_length()) if mask >> z & 1]

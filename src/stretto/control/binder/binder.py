@@ -19,9 +19,7 @@ from stretto.api.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import Judge
 from stretto.state.claims import ConflictCause, Plan, Verdict
-from stretto.state.classes import GPU_DEVICES
 from stretto.state.cluster import Cluster
-from stretto.state.devices import mask_to_text
 from stretto.state.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT
 from stretto.state.units import Cure, Unit, Units
@@ -217,7 +215,7 @@ class Binder:
                 texts[row],
                 uids[row],
                 names[slot],
-                {GPU_DEVICES: mask_to_text(mask)} if mask else None,
+                self._cluster.bind_notes(row, mask) if mask else None,
             )
             for row, slot, mask in zip(rows, slots, masks, strict=True)
         ]

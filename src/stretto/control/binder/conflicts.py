@@ -143,6 +143,8 @@ class Judge:
         mask = int(plan.devices[i])
         if not all(devices.covers(slot, mask, request) for request in pod.devices):
             return ConflictCause.DOES_NOT_FIT
+        if pod.asks.zones is not None and not cluster.topology.covers(slot, mask, pod):
+            return ConflictCause.DOES_NOT_FIT
         return None
 
     def _leave_unchanged(

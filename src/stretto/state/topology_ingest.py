@@ -1,0 +1,69 @@
+"""Reports of node agents into the cluster: CustomNodeResources as they come, change and go."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from stretto.api.heads import NO_BYTES, PodHead, decode_pod_head
+from stretto.api.node import CustomNodeResource
+from stretto.base.errors import InputError
+from stretto.state.classes import GPU_DEVICES
+from stretto.state.cluster import Cluster
+from stretto.state.devices import text_to_mask
+from stretto.state.topology_notes import MICRO_TOPOLOGY
+from stretto.stores.store import Event, EventType, Record
+
+_REPORT: Final = msgspec.json.Decoder(CustomNodeResource)
+_NOTES: Final = msgspec.json.Decoder(dict[str, str])
+_DEVICES: Final = GPU_DEVICES.encode()
+_MARK: Final = MICRO_TOPOLOGY.encode()
+
+
+def apply_reports(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply events of CustomNodeResources; one that cannot be read fails alone."""
+    for event in events:
+        name = event.record.name
+        key = f"customnoderesource {name}"
+        if event.type is EventType.DELETED:
+            cluster.abnormal.pop(key, None)
+            cluster.drop_report(name)
+            continue
+        try:
+            report = _REPORT.decode(event.record.body)
+        except (msgspec.DecodeError, InputError, RecursionError) as error:
+            cluster.drop_report(name)
+            cluster.abnormal[key] = f"{key}: {error}"
+            continue
+        meta = msgspec.structs.replace(report.metadata, name=name, uid=event.record.uid)
+        cluster.put_report(msgspec.structs.replace(report, metadata=meta))
+
+
+def micro_topology(record: Record, head: PodHead | None) -> str:
+    """The micro-topology note of a bound pod; empty where it has none."""
+    if record.annotations and MICRO_TOPOLOGY in record.annotations:
+        return record.annotations[MICRO_TOPOLOGY]
+    if _MARK not in record.body:
+        return ""
+    meta = (head or decode_pod_head(record.body)).metadata
+    if meta.annotations is NO_BYTES:
+        return ""
+    try:
+        return _NOTES.decode(meta.annotations).get(MICRO_TOPOLOGY, "")
+    except msgspec.DecodeError:
+        return ""
+
+
+def device_mask(record: Record, head: PodHead | None) -> int:
+    """The devices that a bound pod's note names; 0 when there is none."""
+    if record.annotations and GPU_DEVICES in record.annotations:
+        return text_to_mask(record.annotations[GPU_DEVICES])
+    if _DEVICES not in record.body:
+        return 0
+    meta = (head or decode_pod_head(record.body)).metadata
+    if meta.annotations is NO_BYTES:
+        return 0
+    try:
+        return text_to_mask(_NOTES.decode(meta.annotations).get(GPU_DEVICES, ""))
+    except msgspec.DecodeError:
+        return 0
