@@ -12,23 +12,26 @@ from typing import NamedTuple
 
 import msgspec
 
+from stretto.api.scheduling import QueuePolicy
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import Binder, Refusals
 from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.exact_judge import ExactJudge
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.partition import Partitions
 from stretto.control.pump import Pump
 from stretto.control.scheduler.shard import BATCH, Shard
+from stretto.framework.placer import Placers
 from stretto.framework.profile import Profile
-from stretto.framework.runtime import Engine, Runtime
+from stretto.framework.runtime import Engine
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster, ClusterConfig
 from stretto.state.pool import Pool
-from stretto.state.units import Units
+from stretto.state.units import DEFAULT_QUEUE, Units
 from stretto.stores.store import Store
 
 
@@ -92,13 +95,15 @@ class Plane:
             config.cluster, fan_out=config.shards, scheduler_names=names
         )
         #: The cluster as it is known.
-        self.cluster = Cluster(shape)
+        self.cluster = Cluster(config.profile.shape(shape))
         #: Every unit.
         self.units = Units()
         #: The rules compiled, shared by the shards.
         self.engine = Engine(config.profile, self.cluster)
+        #: Makes the shards' runtimes.
+        self.placers = Placers(self.engine, config.tier)
         #: Reads the store.
-        self.pump = Pump(store, self.cluster, failpoint, config.compare_every)
+        self.pump = Pump(store, self.cluster, failpoint, config.compare_every, config.profile.kinds)
         #: Orders units and hands them out.
         self.dispatcher = Dispatcher(
             self.cluster.pods,
@@ -146,12 +151,15 @@ class Plane:
             self.restart_shard(number, now)
 
     def _new_shard(self, number: int) -> Shard:
-        runtime = Runtime(self.engine, self._rng.child("shard", number), self.config.tier)
+        runtime = self.placers.new(self._rng.child("shard", number))
         return Shard(number, runtime, self.cluster.pods, self.engine.cures_of)
 
     def _new_binder(self) -> Binder:
-        profile = self.config.profile
-        judge = Judge(self.cluster, self.engine.is_eligible, profile.conflicts, profile.commit)
+        profile, law = self.config.profile, self.placers.law()
+        if law is not None:
+            judge: Judge = ExactJudge(self.cluster, law, profile.commit)
+        else:
+            judge = Judge(self.cluster, self.engine.is_eligible, profile.conflicts, profile.commit)
         return Binder(self.cluster, self.units, self.store, judge, self._failpoint)
 
     # ------------------------------------------------------------ the walk
@@ -238,9 +246,16 @@ class Plane:
 
 
 def dispatcher_config(profile: Profile, queues: Sequence[QueueConfig] = ()) -> DispatcherConfig:
-    """What a profile says of retries and gangs, with queues that have settings of their own."""
+    """What a profile says of retries and gangs, with queues that have settings of their own.
+
+    Where kube-scheduler's rules decide, its queue does too: pods one by one, by priority.
+    """
+    exact = profile.exact
+    others = QueuePolicy.PRIORITY if exact else QueuePolicy.FIFO_SKIP
     return DispatcherConfig(
         queues=tuple(queues),
+        other_queues=QueueConfig(DEFAULT_QUEUE, policy=others),
+        each_alone=exact,
         min_members={**MIN_MEMBERS, **profile.min_members},
         retry=profile.retry,
         first_delay=profile.first_delay,

@@ -13,6 +13,7 @@ mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings un
         gang: {minMember: {Job: all, ReplicaSet: 1}}
         backoff: {initialSeconds: 1, maxSeconds: 10}
         retry: true
+        rules: fast                  # exact: kube-scheduler's own, pod by pod (kube-parity)
         conflicts: fit               # version
         commit: incremental          # all-or-nothing
         schedulerNames: [other-name]
@@ -25,6 +26,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.kinds import Kind
 from stretto.api.yaml_text import load_documents
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
@@ -35,7 +37,9 @@ from stretto.framework.plugins.table import RULES
 from stretto.framework.profile_form import Form, read_forms
 from stretto.framework.program import DevicePick, Pick, TypicalPods
 from stretto.state.claims import CommitMode, ConflictMode
+from stretto.state.cluster import ClusterConfig
 from stretto.state.devices import Devices
+from stretto.state.whole import CURES
 
 ALL_MEMBERS: Final = "all"
 """In place of a number in ``minMember``: all pods that exist must fit together."""
@@ -83,6 +87,7 @@ _OWN_KEYS: Final = (
     "conflicts",
     "commit",
     "schedulerNames",
+    "rules",
 )
 
 
@@ -91,6 +96,15 @@ def _policy(name: str, ties: str, devices: str) -> dict[str, Any]:
     score = {"disabled": [{"name": "*"}], "enabled": [{"name": name, "weight": 1}]}
     own = {"tieRule": ties, "devicePick": devices}
     return {"profiles": [{"plugins": {"score": score}, "stretto": own}]}
+
+
+class RuleBook(Enum):
+    """By whose rules pods are placed."""
+
+    #: The profile's own filters and scores, by class.
+    FAST = "fast"
+    #: kube-scheduler's default profile to the quirk, pod by pod.
+    EXACT = "exact"
 
 
 PROFILES: Final[Registry[Mapping[str, Any]]] = Registry(
@@ -109,6 +123,7 @@ PROFILES: Final[Registry[Mapping[str, Any]]] = Registry(
                 }
             ]
         },
+        "kube-parity": {"profiles": [{"stretto": {"rules": "exact", "tieRule": "name"}}]},
         "fgd": _policy("FGD", "order", "scored"),
         "best-fit": _policy("BestFit", "order", "fullest"),
         "dot-prod": _policy("DotProd", "order", "fullest"),
@@ -147,8 +162,24 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     conflicts: ConflictMode = ConflictMode.FIT
     #: What a conflict does to the other claims of a unit.
     commit: CommitMode = CommitMode.INCREMENTAL
+    #: Whether kube-scheduler's own rules decide, pod by pod, and not the filters and scores above.
+    exact: bool = False
     #: What was read and has no effect here, for those who ask.
     notes: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds that its rules read besides nodes, pods, groups and priorities."""
+        return tuple(CURES) if self.exact else ()
+
+    def shape(self, config: ClusterConfig) -> ClusterConfig:
+        """How a cluster must be modelled for its rules.
+
+        kube-scheduler counts devices like any other resource and reads pods and nodes in full.
+        """
+        if not self.exact:
+            return config
+        return msgspec.structs.replace(config, whole=True, device_kinds={})
 
     @property
     def tie_rule(self) -> Pick:
@@ -307,6 +338,7 @@ def _settings(form: Form) -> dict[str, Any]:
         "retry": retry,
         "conflicts": ConflictMode(choice("conflicts", "fit", [m.value for m in ConflictMode])),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
+        "exact": RuleBook(choice("rules", "fast", [r.value for r in RuleBook])) is RuleBook.EXACT,
     }
 
 

@@ -265,6 +265,7 @@ class _Bench:
     def equals_reference(self) -> bool:
         """Whether cached rows equal what the rules themselves say, on a sample of classes."""
         runtime = self.plane.shards[0].runtime
+        assert isinstance(runtime, Runtime)
         runtime.sync()
         live = [c for c, users in enumerate(self.plane.cluster.classes.users) if users]
         step = max(1, len(live) // SAMPLE)

@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.kinds import POD
+from stretto.base.errors import InputError
 from stretto.framework.profile import TieRule
 from stretto.framework.program import TypicalPods
+from stretto.framework.runtime import Runtime
 from stretto.framework.typical import weighted_pods
 from stretto.inputs import openb_protocol as protocol
 from stretto.inputs.fleet import Fleet
@@ -137,6 +139,9 @@ class Study:
         slot_of = world.plane.cluster.nodes.by_name
         slots = np.array([slot_of[object_name(node.name)] for node in self.fleet.nodes], np.int64)
         runtime = world.plane.shards[0].runtime
+        if not isinstance(runtime, Runtime):
+            expected = "a profile that decides by class: the protocol breaks ties in its own order"
+            raise InputError("profile", world.plane.config.profile.name, expected)
         runtime.sync()
         rank = np.zeros(runtime.columns.size, np.int32)
         rank[slots[given.node_order]] = np.arange(len(slots))

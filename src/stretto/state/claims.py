@@ -5,13 +5,14 @@ claim against the ledger as it is now and answers with a ``Verdict``. Both are c
 thousand pods is a handful of arrays.
 """
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.units import Setback, Unit
+from stretto.state.units import Cure, Setback, Unit
 
 
 class ConflictMode(Enum):
@@ -45,6 +46,33 @@ class UnitClaims(NamedTuple):
     at_least: int
 
 
+class NoPlace(NamedTuple):
+    """Why one pod found no place."""
+
+    #: Events that may cure it.
+    cures: Cure
+    #: What the pod's FailedScheduling event says.
+    message: str
+
+
+class VolumeChoice(NamedTuple):
+    """What is to be done about one pod's volumes before it is bound."""
+
+    #: Volumes to keep for claims: (volume, namespace of the claim, claim).
+    taken: tuple[tuple[str, str, str], ...] = ()
+    #: Claims to be told the pod's node, where their volumes will be made: (namespace, claim).
+    made: tuple[tuple[str, str], ...] = ()
+
+
+class Basis(NamedTuple):
+    """How far a snapshot had come; equal to the cluster's own, nothing has changed since."""
+
+    #: Position in the ledger's log.
+    ledger: int
+    #: Version of the table of objects.
+    objects: int
+
+
 class Plan(NamedTuple):
     """What one shard proposes in one cycle."""
 
@@ -66,6 +94,10 @@ class Plan(NamedTuple):
     units: list[UnitClaims]
     #: Units (or parts of them) that found no place.
     setbacks: list[Setback]
+    #: Volumes that pods get with their places, by claim.
+    volumes: Mapping[int, VolumeChoice] = {}
+    #: What the snapshot reflected; ``None`` where claims are judged by amounts anyway.
+    basis: Basis | None = None
 
 
 class ConflictCause(Enum):
@@ -76,6 +108,7 @@ class ConflictCause(Enum):
     NODE_CHANGED = "node changed"
     NOT_ELIGIBLE = "node no longer eligible"
     DOES_NOT_FIT = "no longer fits"
+    VOLUME_GONE = "a volume or claim was taken or changed"
     GANG_SHORT = "too few of the gang left"
     STORE_REFUSED = "store refused"
     STORE_CONFLICT = "store conflict"

@@ -19,6 +19,7 @@ from stretto.api.quantity import amounts
 from stretto.api.scheduling import PodGroup
 from stretto.base.errors import InputError
 from stretto.state.changes import Changes
+from stretto.state.claims import Basis
 from stretto.state.classes import GPU, GPU_DEVICES, Classes
 from stretto.state.devices import MAX_DEVICES, mask_to_text
 from stretto.state.evictions import Evictions
@@ -94,6 +95,11 @@ class Cluster:
         self._strays: dict[str, set[int]] = {}
         #: What a pod that comes to a node may cure: nothing, where no rule asks who is where.
         self._placing = Cure.POD_PLACED if self.config.whole else Cure.NONE
+
+    @property
+    def basis(self) -> Basis:
+        """What a snapshot taken now would reflect."""
+        return Basis(self.ledger.head, self.objects.version)
 
     # ------------------------------------------------------------ nodes
 

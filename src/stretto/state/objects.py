@@ -96,6 +96,10 @@ class Objects:
         """An object, if it is known."""
         return self._known.get(identity)
 
+    def everything(self) -> Mapping[Identity, Wire]:
+        """All objects by what tells them apart."""
+        return self._known
+
     def of(self, kind: type[Wire]) -> list[Wire]:
         """All objects of one type."""
         return [each for identity, each in self._known.items() if identity[0] is kind]

@@ -245,6 +245,8 @@ class Setback(msgspec.Struct, frozen=True, gc=False):
     cures: Cure
     #: Whether they were tried at all.
     why: Why = Why.NO_PLACE
+    #: What the FailedScheduling event of each row says, in their order; empty where not known.
+    messages: tuple[str, ...] = ()
 
 
 class Units:

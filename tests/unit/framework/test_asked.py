@@ -19,6 +19,7 @@ from stretto.framework.contract import (
 )
 from stretto.framework.plugins.table import RULES
 from stretto.framework.profile import Profile, load_profile
+from stretto.framework.runtime import Runtime
 from stretto.state.classes import PodClass
 from stretto.testing import Harness, make_node, make_pod
 
@@ -104,6 +105,7 @@ def test_rows_with_an_authors_rule_equal_the_rules_own_answers() -> None:
     harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))
     harness.settle()
     runtime = harness.plane.shards[0].runtime
+    assert isinstance(runtime, Runtime)
     runtime.sync()
     assert np.array_equal(runtime.row(0), runtime.reference_row(0))
 

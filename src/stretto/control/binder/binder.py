@@ -18,6 +18,7 @@ import numpy.typing as npt
 from stretto.api.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.volumes import VolumeDesk
 from stretto.state.claims import ConflictCause, Plan, Verdict
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodEvent, PodState, step_pods
@@ -70,6 +71,7 @@ class Binder:
         self._store = store
         self._judge = judge
         self._failpoint = failpoint
+        self._volumes = VolumeDesk(cluster, store)
         #: Binds whole units in one transaction, where the store can.
         self._bind_units: Callable[[list[list[Bind]]], UnitReplies] | None = getattr(
             store, "bind_units", None
@@ -89,8 +91,12 @@ class Binder:
             step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
             self.counts["granted"] += len(rows)
             self._failpoint("binder.charged")
-            gangs = _gangs_of(plan, judgement.granted)
-            refused.extend(self._bind(rows.tolist(), now, gangs))
+            granted = judgement.granted
+            if plan.volumes:
+                granted, lost = self._reserve(plan, granted)
+                refused.extend(lost)
+            gangs = _gangs_of(plan, granted)
+            refused.extend(self._bind(plan.rows[granted].tolist(), now, gangs))
         return Verdict(plan.shard, rows, refused)
 
     def settle_doubts(self, now: float) -> Refusals:
@@ -132,6 +138,30 @@ class Binder:
         pods = self._cluster.pods
         for row in np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED).tolist():
             self.in_doubt[row] = InDoubt(int(pods.serial[row]), 0.0, float("inf"))
+
+    def _reserve(
+        self, plan: Plan, granted: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], Refusals]:
+        """Write what the volumes of granted claims need; those whose volumes are lost go back.
+
+        A gang that loses one goes back whole.
+        """
+        desk, node_of = self._volumes, self._cluster.node_of
+        wanted = [i for i in granted.tolist() if i in plan.volumes]
+        writes = [desk.reserve(plan.volumes[i], node_of(int(plan.rows[i]))) for i in wanted]
+        lost: dict[int, ConflictCause] = {}
+        for i, mine in zip(wanted, writes, strict=True):
+            cause = desk.write(mine)
+            if cause is not None:
+                lost[i] = cause
+        for unit in plan.units:
+            if unit.at_least > 1 and any(unit.start <= i < unit.stop for i in lost):
+                for i in granted[(granted >= unit.start) & (granted < unit.stop)].tolist():
+                    lost.setdefault(i, ConflictCause.GANG_SHORT)
+        refused: Refusals = []
+        for i, cause in lost.items():
+            refused.extend(self._release(int(plan.rows[i]), cause))
+        return np.array([i for i in granted.tolist() if i not in lost], np.int64), refused
 
     def _bind(
         self,

@@ -80,6 +80,8 @@ class DispatcherConfig:
     resource: str = "cpu"
     #: Pods that must fit together, by the kind of their owner; kinds not named get 1.
     min_members: Mapping[str, MinMember] = field(default_factory=lambda: MIN_MEMBERS)
+    #: Whether pods that need no others are units of their own, whoever owns them.
+    each_alone: bool = False
     #: Seconds a PodGroup may wait that names no time itself (Gödel's default).
     schedule_timeout: float = 300.0
     #: Whether pods that fit nowhere are tried again; published protocols drop them.

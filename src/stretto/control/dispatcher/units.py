@@ -113,6 +113,7 @@ class Reader:
     def __init__(self, config: DispatcherConfig) -> None:
         """Start with nothing read."""
         self._min_members = config.min_members
+        self._each_alone = config.each_alone
         self._notes: dict[bytes, Notes] = {}
         self._owners: dict[bytes, Owner] = {}
         self._wishes: dict[tuple[str, Notes, Owner], Wish] = {}
@@ -169,7 +170,7 @@ class Reader:
         if notes.group:
             key = group_unit(f"{namespace}/{notes.group}")
             return Wish(key, key, UnitKind.POD_GROUP, NO_GROUP, queue, duration)
-        if not owner.uid:
+        if not owner.uid or (self._each_alone and min_member == 1):
             return Wish(queue=queue, duration=duration)
         key = f"OwnerUnit/{owner.kind}/{namespace}/{owner.name}"
         return Wish(owner.uid, key, UnitKind.OWNER, min_member, queue, duration)

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.runtime import NOT_TRIED, Placement, Request, Runtime
+from stretto.framework.placer import Placer
+from stretto.framework.runtime import NOT_TRIED, Placement, Request
 from stretto.state.claims import Plan, UnitClaims
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import Pods
@@ -29,7 +30,7 @@ CuresOf = Callable[[int], Cure]
 class Shard:
     """One scheduler: inbox in, plans out."""
 
-    def __init__(self, number: int, runtime: Runtime, pods: Pods, cures_of: CuresOf) -> None:
+    def __init__(self, number: int, runtime: Placer, pods: Pods, cures_of: CuresOf) -> None:
         """A shard that places pods of the cluster's rows by a runtime."""
         #: Its number.
         self.number = number
@@ -73,6 +74,7 @@ class Shard:
                 starts=starts,
                 at_least=[max(1, dispatch.at_least) for dispatch in work],
                 blocking=[dispatch.blocking for dispatch in work],
+                rows=rows,
             )
         )
         if _is_blocked(work, starts, placement):
@@ -154,6 +156,8 @@ class Shard:
             devices=placement.devices[placed],
             units=units,
             setbacks=setbacks,
+            volumes={int(before[i]): chosen for i, chosen in placement.volumes.items()},
+            basis=placement.basis,
         )
 
     def _set_back(self, dispatch: Dispatch, start: int, placement: Placement) -> Setback:
@@ -162,6 +166,8 @@ class Shard:
         left = tuple(row for row, slot in zip(dispatch.rows, answers, strict=True) if slot < 0)
         if all(slot == NOT_TRIED for slot in answers):
             return _given_back(dispatch.unit, left)
+        if placement.said:
+            return _as_said(dispatch, left, start, placement)
         class_id = int(self._pods.class_id[self._first_misfit(dispatch, left)])
         return Setback(dispatch.unit, left, class_id, self._cures_of(class_id))
 
@@ -184,6 +190,19 @@ def _is_blocked(work: list[Dispatch], starts: list[int], placement: Placement) -
         return bool(work)
     placed = int((placement.slots[starts[-2] :] >= 0).sum())
     return work[-1].blocking and placed < max(1, work[-1].at_least)
+
+
+def _as_said(
+    dispatch: Dispatch, left: tuple[int, ...], start: int, placement: Placement
+) -> Setback:
+    """A setback where each pod has its own reasons: whatever cures one of them wakes the unit."""
+    said = {row: placement.said.get(i) for i, row in enumerate(dispatch.rows, start)}
+    cures, messages = Cure.NONE, []
+    for row in left:
+        mine = said[row]
+        cures |= mine.cures if mine is not None else Cure.NONE
+        messages.append(mine.message if mine is not None else "")
+    return Setback(dispatch.unit, left, -1, cures, messages=tuple(messages))
 
 
 def _given_back(unit: Unit, rows: tuple[int, ...]) -> Setback:

@@ -24,6 +24,7 @@ from stretto.framework.exact.status import (
     Status,
     unresolvable,
 )
+from stretto.framework.exact.volumes import Found
 
 WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in SCORES}
 """How much each score counts."""
@@ -46,6 +47,12 @@ class ExactScheduler:
             may_preempt: rehearse preemption where the pod fits nowhere.
         """
         facts = self.snapshot.compiler.facts(pod)
+        return self.decide_facts(facts, thorough=thorough, may_preempt=may_preempt)
+
+    def decide_facts(
+        self, facts: PodFacts, *, thorough: bool = False, may_preempt: bool = True
+    ) -> Decision:
+        """``decide`` for a pod that was read before."""
         gated = scheduling_gates.preenqueue(facts)
         if gated.code is not Code.SUCCESS:
             return self._nowhere(facts, gated, None, gated.message)
@@ -59,9 +66,10 @@ class ExactScheduler:
             return self._failed(facts, filtered, may_preempt=may_preempt)
         return self._scored(facts, filtered, feasible)
 
-    def assume(self, decision: Decision, node: str) -> None:
-        """Count a decided pod on a node, and take the volumes that it gets there."""
+    def assume(self, decision: Decision, node: str) -> Found:
+        """Count a decided pod on a node, and take the volumes that it gets there: which."""
         pod, objects = decision.pod, self.snapshot.objects
+        found = volumes.NOTHING_TO_DO
         if pod.shape.claims:
             claims = volumes.claims_of(pod, objects)
             if claims.waiting:
@@ -72,6 +80,7 @@ class ExactScheduler:
                 for claim in found.made:
                     objects.select_node(claim, node)
         self.snapshot.assume(pod, node)
+        return found
 
     def _scored(self, pod: PodFacts, filtered: Filtered, feasible: IntArray) -> Decision:
         scores: dict[str, IntArray] = {}

@@ -4,7 +4,7 @@ Kept up to date change by change. ``assume`` puts a decided pod on its node at o
 next decision counts it; ``forget`` takes it away again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, TypeVar
 
 import numpy as np
@@ -83,14 +83,22 @@ class Snapshot:
         self.no_pods = longer(self.no_pods, more)
 
     def remove_node(self, name: str) -> None:
-        """Forget a node and its pods: all columns are made again, for nodes seldom go."""
-        gone = self.nodes.index[name]
-        kept = [each for at, each in enumerate(self.nodes.objects) if at != gone]
-        pods = [(at, each) for at, those in enumerate(self.pods_on) if at != gone for each in those]
+        """Forget a node and its pods."""
+        self.remove_nodes((name,))
+
+    def remove_nodes(self, names: Collection[str]) -> None:
+        """Forget nodes and their pods: all columns are made again, for nodes seldom go."""
+        gone = {self.nodes.index[name] for name in names if name in self.nodes.index}
+        if not gone:
+            return
+        kept = [at for at in range(self.nodes.count) if at not in gone]
+        nodes = [self.nodes.objects[at] for at in kept]
+        pods = [self.pods_on[at] for at in kept]
         self._empty()
-        self.put_nodes(kept)
-        for at, each in pods:
-            self._place(each, at - (at > gone), 1)
+        self.put_nodes(nodes)
+        for at, those in enumerate(pods):
+            for each in those:
+                self._place(each, at, 1)
 
     def add_pod(self, pod: Pod) -> None:
         """Add a running pod to the node that it names, in place of its namesake."""
@@ -104,6 +112,12 @@ class Snapshot:
     def assume(self, pod: PodFacts, node: str) -> None:
         """Count a decided pod on its node."""
         self._place(pod, self.nodes.index[node], 1)
+
+    def leave(self, pod: PodFacts) -> None:
+        """Take a pod away, if it is there."""
+        node = self.node_of.get(pod.key)
+        if node is not None and any(each is pod for each in self.pods_on[node]):
+            self._place(pod, node, -1)
 
     def forget(self, key: tuple[str, str]) -> None:
         """Take a pod away by namespace and name."""

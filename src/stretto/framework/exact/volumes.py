@@ -67,6 +67,10 @@ class Found(NamedTuple):
     error: str = ""
 
 
+NOTHING_TO_DO: Final = Found(())
+"""Of a pod whose claims are bound, or that has none."""
+
+
 class Candidate(NamedTuple):
     """A volume that could serve a claim."""
 

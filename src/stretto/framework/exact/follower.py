@@ -1,0 +1,130 @@
+"""A snapshot that follows a cluster: what changed is read again, and nothing else.
+
+Objects and nodes are followed by the log of the cluster's objects, pods by the ledger's log: on
+every slot that was touched, the pods that the rows put there replace those that the snapshot had.
+So whatever led there (a bind seen, a claim granted or refused, a pod that ended, other labels), the
+snapshot is right again. What it assumed of its own is taken back first: if the assumption came
+true, the cluster says so.
+"""
+
+import numpy as np
+
+from stretto.api.core import Node
+from stretto.framework.exact.book import Book
+from stretto.framework.exact.decision import Decision
+from stretto.framework.exact.pod_facts import PodFacts
+from stretto.framework.exact.scheduler import ExactScheduler
+from stretto.framework.exact.snapshot import Snapshot
+from stretto.framework.exact.volumes import Found
+from stretto.state.claims import Basis
+from stretto.state.cluster import Cluster
+from stretto.state.objects import Identity, identity_of
+
+Residents = dict[int, PodFacts]
+"""Pods on one node by row."""
+
+
+class Follower:
+    """An exact scheduler whose snapshot follows a cluster."""
+
+    def __init__(self, cluster: Cluster, book: Book) -> None:
+        """Follow from nothing; the first ``sync`` reads everything."""
+        #: The snapshot.
+        self.snapshot = Snapshot()
+        #: Decides on it.
+        self.scheduler = ExactScheduler(self.snapshot)
+        #: What it reflects.
+        self.basis = Basis(-1, -1)
+        self._cluster = cluster
+        self._book = book
+        self._objects_at = -1
+        self._residents: dict[int, Residents] = {}
+        self._assumed: set[Identity] = set()
+
+    def sync(self) -> None:
+        """Bring the snapshot up to date."""
+        self._follow_objects()
+        self._follow_pods()
+        self.basis = self._cluster.basis
+
+    def assume(self, decision: Decision, row: int, slot: int) -> Found:
+        """Count a decided pod on a node until the next ``sync``, with the volumes it gets."""
+        found = self.scheduler.assume(decision, self._cluster.nodes.names[slot])
+        self._assumed.update(identity_of(volume) for volume, _ in found.taken)
+        self._assumed.update(identity_of(claim) for claim in found.made)
+        self._residents.setdefault(slot, {})[row] = decision.pod
+        return found
+
+    def forget(self, row: int, slot: int, found: Found) -> None:
+        """Undo an ``assume``, the last first."""
+        self.snapshot.leave(self._residents[slot].pop(row))
+        for volume, _ in found.taken:
+            self.snapshot.objects.put(volume)
+        for claim in found.made:
+            self.snapshot.objects.put(claim)
+
+    def _follow_objects(self) -> None:
+        """Objects and nodes that changed, or were assumed to."""
+        truth = self._cluster.objects
+        changed = truth.changes_since(self._objects_at) if self._objects_at >= 0 else None
+        if changed is None:
+            changed = list({**truth.everything(), **self.snapshot.objects.everything()})
+            changed += [(Node, "", name) for name in self.snapshot.nodes.names]
+        self._objects_at = truth.head
+        gone: list[str] = []
+        came: list[Node] = []
+        for identity in dict.fromkeys((*changed, *sorted(self._assumed, key=str))):
+            item = truth.find(identity)
+            if identity[0] is Node:
+                if isinstance(item, Node):
+                    came.append(item)
+                else:
+                    gone.append(identity[2])
+            elif item is None:
+                self.snapshot.objects.drop(identity)
+            elif self.snapshot.objects.find(identity) is not item:
+                self.snapshot.objects.put(item)
+        self._assumed.clear()
+        self.snapshot.remove_nodes(gone)
+        if came:
+            self.snapshot.put_nodes(came)
+
+    def _follow_pods(self) -> None:
+        """Pods of the slots that were touched."""
+        cluster, ledger = self._cluster, self._cluster.ledger
+        position = self.basis.ledger
+        changed = ledger.changes_since(position) if position >= 0 else None
+        if changed is None:
+            mask = np.ones(ledger.slots.size, np.bool_)
+        elif len(changed):
+            mask = np.zeros(ledger.slots.size, np.bool_)
+            mask[changed] = True
+        else:
+            return
+        here = cluster.pods.slot[: cluster.pods.length]
+        rows = np.flatnonzero(here >= 0)
+        rows = rows[mask[here[rows]]]
+        wanted: dict[int, Residents] = {slot: {} for slot in np.flatnonzero(mask).tolist()}
+        for row, slot in zip(rows.tolist(), here[rows].tolist(), strict=True):
+            wanted[slot][row] = self._book.facts(row)
+        self._replace(wanted)
+
+    def _replace(self, wanted: dict[int, Residents]) -> None:
+        """Put these pods on these slots in place of those that were there."""
+        coming: list[tuple[PodFacts, str]] = []
+        names, index = self._cluster.nodes.names, self.snapshot.nodes.index
+        for slot, residents in wanted.items():
+            before = self._residents.pop(slot, {})
+            name = names[slot] if slot < len(names) else ""
+            for row, facts in before.items():
+                if residents.get(row) is not facts:
+                    self.snapshot.leave(facts)
+            if name in index and residents:
+                self._residents[slot] = residents
+                position = index[name]
+                for row, facts in residents.items():
+                    stays = before.get(row) is facts
+                    if not (stays and self.snapshot.node_of.get(facts.key) == position):
+                        coming.append((facts, name))
+        for facts, name in coming:
+            self.snapshot.assume(facts, name)

@@ -1,0 +1,62 @@
+"""What a shard needs of a runtime, whichever rules it decides by.
+
+``runtime.Runtime`` decides by class, with kept scores; ``exact_runtime.ExactRuntime`` decides by
+pod, with kube-scheduler's own rules. A shard holds one or the other and cannot tell.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.rng import Rng
+from stretto.framework.exact.book import Book
+from stretto.framework.exact_runtime import ExactRuntime
+from stretto.framework.runtime import Engine, Placement, Request, Runtime
+from stretto.state.columns import Columns
+
+Holds = Callable[[int, int], bool]
+"""(row, slot) to whether every rule lets the pod onto the slot as the cluster is now."""
+
+
+class Placer(Protocol):
+    """One shard's engine for placing pods, over a snapshot of its own."""
+
+    #: The snapshot's amounts, generations and versions by slot.
+    columns: Columns
+    #: uint8[block]: blocks of the own partition; all of them when there is none.
+    own_block: npt.NDArray[np.uint8]
+
+    def sync(self) -> None:
+        """Bring the snapshot up to date."""
+
+    def place(self, request: Request) -> Placement:
+        """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
+        ...
+
+    def room(self, class_id: int) -> int:
+        """An upper bound of how many pods of a class fit now; 0 means none."""
+        ...
+
+
+class Placers:
+    """Makes the runtimes of one profile's shards."""
+
+    def __init__(self, engine: Engine, tier: str) -> None:
+        """Over what the shards share; ``tier`` is the kernels' where there are any."""
+        self._engine = engine
+        self._tier = tier
+        self._book = Book(engine.cluster)
+
+    def new(self, rng: Rng) -> Placer:
+        """A runtime with a snapshot of its own."""
+        if self._engine.profile.exact:
+            return ExactRuntime(self._engine.cluster, self._book)
+        return Runtime(self._engine, rng, self._tier)
+
+    def law(self) -> Holds | None:
+        """How claims are judged that amounts do not judge; ``None`` where amounts do."""
+        if not self._engine.profile.exact:
+            return None
+        return ExactRuntime(self._engine.cluster, self._book).holds
