@@ -122,6 +122,95 @@ def omega(common: Common, asked: OmegaAsked) -> None:
         _write(common, omega_plots(points, asked.modes_at))
 
 
+@dataclass(frozen=True)
+class ShardsAsked:
+    """Options of ``study shards``."""
+
+    #: Nodes.
+    nodes: int
+    #: Pods, all there at the beginning.
+    pods: int
+    #: Numbers of shards, separated by commas.
+    shards: str
+    #: Decision times of a batch in milliseconds, separated by commas.
+    decisions_ms: str
+    #: Pods that a shard decides at once.
+    batch: int
+    #: Microseconds of the binder for each claim.
+    commit_us: float
+
+
+@options.command(
+    "shards",
+    ShardsAsked,
+    example="""
+        stretto study shards --out out --json out/shards.json
+        stretto study shards --shards 1,4 --decisions-ms 10 --nodes 200 --pods 2000
+    """,
+    out=True,
+)
+@click.option("--nodes", type=POSITIVE, default=1000, show_default=True, help="Of 32 cores.")
+@click.option("--pods", type=POSITIVE, default=10_000, show_default=True, help="1, 2 or 4 cores.")
+@click.option("--shards", default="1,2,4,8", show_default=True, metavar="N,...", help="How many.")
+@click.option(
+    "--decisions-ms",
+    default="0,1,3,10,30,100",
+    show_default=True,
+    metavar="MS,...",
+    help="From the snapshot to the plan.",
+)
+@click.option("--batch", type=POSITIVE, default=50, show_default=True, help="Pods of one decision.")
+@click.option(
+    "--commit-us",
+    type=click.FloatRange(min=0),
+    default=6.0,
+    show_default=True,
+    help="The binder's time for a claim.",
+)
+def shards(common: Common, asked: ShardsAsked) -> None:
+    """Shards that take time to decide, in one plane: throughput, conflicts and redone work.
+
+    With and without partitions, spreading and packing, in virtual time over the real dispatcher,
+    shards and binder. What the figures mean is in docs/omega.md.
+    """
+    import msgspec
+
+    from stretto.sim.omega_shards import ShardStudy, run_shard_study, shard_plots, shard_runs
+
+    wanted = ShardStudy(
+        nodes=asked.nodes,
+        pods=asked.pods,
+        shards=counts("--shards", asked.shards),
+        decisions_s=tuple(ms / 1000 for ms in seconds("--decisions-ms", asked.decisions_ms)),
+        batch=asked.batch,
+        commit_s=asked.commit_us / 1e6,
+        seed=common.seed,
+    )
+    _check_plots(common)
+    with common.console.progress("shards", sum(1 for _ in shard_runs(wanted))) as bar:
+        points = run_shard_study(wanted, bar.update)
+    rows = [
+        (
+            each.policy,
+            each.shards,
+            "yes" if each.partitions else "no",
+            1000 * each.decision_s,
+            each.placed,
+            each.pods_per_s,
+            each.conflicts_pct,
+            each.redone_pct,
+            each.nodes_used,
+        )
+        for each in points
+    ]
+    names = "policy,shards,partitions,decision (ms),placed,pods/s,conflicts %,redone %,nodes used"
+    common.console.table(names.split(","), rows)
+    found = {"study": msgspec.to_builtins(wanted), "points": msgspec.to_builtins(points)}
+    common.console.json("stretto.study.shards/v1", found)
+    if common.out is not None:
+        _write(common, shard_plots(points))
+
+
 def _show_omega(common: Common, points: "list[OmegaPoint]") -> None:
     rows = [
         (
@@ -199,3 +288,4 @@ def _write(common: Common, pictures: dict[str, bytes]) -> None:
 
 
 study.add_command(omega)
+study.add_command(shards)
