@@ -1,0 +1,199 @@
+"""The line to the server: one request, one answer, or a word on what became of it.
+
+Three ways to fail are told apart, because they mean different things for a write: it was never
+sent; it may have been done; the server is not the one we trust. Redirects are not followed (the
+token would travel along), and no answer is read beyond its bound.
+"""
+
+import asyncio
+import ssl
+from typing import Final, NamedTuple
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from stretto.base.errors import StrettoError, UnreachableError
+from stretto.stores.kube.access import Access, Login
+from stretto.stores.kube.options import KubeOptions
+
+JSON: Final = "application/json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """One request."""
+
+    #: HTTP method.
+    method: str
+    #: Path with its query.
+    path: str
+    #: Body; empty for none.
+    body: bytes = b""
+    #: Type of the body.
+    content: str = JSON
+
+
+class Answer(NamedTuple):
+    """What the server said."""
+
+    #: HTTP status.
+    status: int
+    #: Body.
+    body: bytes
+    #: Seconds that it asks us to wait.
+    retry_after: float | None = None
+
+
+class NotSentError(StrettoError):
+    """Nobody has seen the request."""
+
+
+class LostError(StrettoError):
+    """The request may have been seen, and its answer is not known."""
+
+
+class Line:
+    """Connections to one API server, kept alive; lives on the event loop."""
+
+    def __init__(self, access: Access, options: KubeOptions) -> None:
+        """A line that connects with its first request."""
+        #: How patient it is.
+        self.options = options
+        self._access = access
+        self._login: Login | None = None
+        self._read_at = 0.0
+        self._lock = asyncio.Lock()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def login(self, refused: Login | None = None) -> Login:
+        """The login to use; ``refused`` is one that the server did not take."""
+        loop = asyncio.get_running_loop()
+        async with self._lock:
+            known = self._login
+            renew = refused is not None and refused is known
+            if known is None or renew or loop.time() - self._read_at > self.options.token_every:
+                self._login = known = await self._access.login(renew=renew)
+                self._read_at = loop.time()
+        return known
+
+    async def exchange(self, request: Request) -> Answer:
+        """Send a request and read its answer; a token that is not taken is renewed once.
+
+        Raises:
+            NotSentError: no connection could be made.
+            LostError: the connection broke, or the answer did not come in time.
+            UnreachableError: the server's certificate is not trusted.
+        """
+        login = await self.login()
+        answer = await self._once(login, request)
+        if answer.status == 401:
+            renewed = await self.login(refused=login)
+            if renewed.authorization != login.authorization or renewed.context is not login.context:
+                answer = await self._once(renewed, request)
+        return answer
+
+    async def open(self, path: str) -> aiohttp.ClientResponse:
+        """Begin to read a stream; the caller reads and closes it.
+
+        Raises:
+            NotSentError, LostError, UnreachableError: as ``exchange``.
+        """
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self.options.connect, sock_read=self.options.watch_idle
+        )
+        login = await self.login()
+        try:
+            response = await self._request(login, Request("GET", path), timeout)
+            if response.status == 401:
+                response.close()
+                login = await self.login(refused=login)
+                response = await self._request(login, Request("GET", path), timeout)
+        except Exception as error:
+            raise self._told(error, login) from error
+        return response
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _once(self, login: Login, request: Request) -> Answer:
+        options = self.options
+        timeout = aiohttp.ClientTimeout(
+            total=options.answer + options.connect, sock_connect=options.connect
+        )
+        try:
+            async with await self._request(login, request, timeout) as response:
+                body = await _read(response, options.most_bytes)
+                return Answer(response.status, body, _seconds(response))
+        except Exception as error:
+            raise self._told(error, login) from error
+
+    async def _request(
+        self, login: Login, request: Request, times: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        headers = {"Accept": JSON}
+        if login.authorization:
+            headers["Authorization"] = login.authorization
+        if request.body:
+            headers["Content-Type"] = request.content
+        return await self._sessions().request(
+            request.method,
+            URL(login.server + request.path, encoded=True),
+            data=request.body or None,
+            headers=headers,
+            timeout=times,
+            allow_redirects=False,
+            ssl=login.context if login.context is not None else True,
+            server_hostname=login.server_name or None,
+            proxy=login.proxy or None,
+        )
+
+    def _sessions(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0)  # lanes bound them
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "stretto"},
+            )
+            # A PUT or DELETE sent again behind our back would meet its own first success.
+            self._session._retry_connection = False  # noqa: SLF001
+        return self._session
+
+    def _told(self, error: Exception, login: Login) -> StrettoError:
+        """A library's error as one of ours."""
+        said = str(error) or type(error).__name__
+        if isinstance(error, StrettoError):
+            return error
+        if isinstance(error, aiohttp.ClientSSLError | ssl.SSLCertVerificationError):
+            hint = (
+                "the kubeconfig's certificate-authority must have signed the server's certificate"
+            )
+            return UnreachableError(login.server, said, hint)
+        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+            return NotSentError(said)
+        if isinstance(error, aiohttp.ClientError | TimeoutError | OSError):
+            return LostError(said)
+        raise error
+
+
+async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """A whole body within its bound."""
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > most:
+            response.close()
+            raise LostError(f"an answer of more than {most} bytes")
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _seconds(response: aiohttp.ClientResponse) -> float | None:
+    """The ``Retry-After`` header, where it is a number of seconds."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() else None

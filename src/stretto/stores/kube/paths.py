@@ -1,0 +1,29 @@
+"""Where objects live on an API server: paths and queries."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from stretto.api.kinds import Kind
+
+
+def collection(kind: Kind, namespace: str = "") -> str:
+    """The path of all objects of a kind, in one namespace or everywhere."""
+    root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    inside = f"/namespaces/{quote(namespace, safe='')}" if kind.namespaced and namespace else ""
+    return f"{root}{inside}/{kind.plural}"
+
+
+def single(kind: Kind, namespace: str, name: str, sub: str = "") -> str:
+    """The path of one object, or of a subresource of it."""
+    path = f"{collection(kind, namespace)}/{quote(name, safe='')}"
+    return f"{path}/{sub}" if sub else path
+
+
+def asking(path: str, query: Mapping[str, str]) -> str:
+    """A path with its query."""
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def place(namespace: str, name: str) -> str:
+    """An object as messages write it."""
+    return f"{namespace}/{name}" if namespace else name

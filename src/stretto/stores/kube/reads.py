@@ -1,0 +1,174 @@
+"""Single objects and lists.
+
+A whole kind is read as a stream (WatchList), which costs the server no copy of everything; where a
+server cannot, and for selections, lists come in pages. All lists are consistent: they reflect at
+least what was written before they were asked for.
+"""
+
+from typing import Final
+
+import aiohttp
+import msgspec
+
+from stretto.api.kinds import POD, Kind
+from stretto.base.errors import InputError, StrettoError
+from stretto.stores.kube.answers import read_error
+from stretto.stores.kube.line import Answer, LostError, NotSentError
+from stretto.stores.kube.objects import record_of, version_of
+from stretto.stores.kube.paths import asking, collection, single
+from stretto.stores.kube.sender import Sender
+from stretto.stores.kube.streams import changes_of
+from stretto.stores.store import Listing, Record, Selection
+
+_STREAMED: Final = {
+    "watch": "1",
+    "sendInitialEvents": "true",
+    "resourceVersionMatch": "NotOlderThan",
+    "allowWatchBookmarks": "true",
+    "timeoutSeconds": "120",
+}
+"""Asks for a list as a stream."""
+
+
+class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    """What a page says of its list."""
+
+    #: Version that the list reflects.
+    resource_version: str = ""
+    #: Token of the next page.
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """One page of a list."""
+
+    #: About the list.
+    metadata: _ListMeta
+    #: The objects.
+    items: list[msgspec.Raw] | None = None
+
+
+_PAGE: Final = msgspec.json.Decoder(_Page)
+
+
+class _NoStreamError(StrettoError):
+    """This list cannot be had as a stream."""
+
+
+class Reads:
+    """Reads of one line."""
+
+    def __init__(self, sender: Sender) -> None:
+        self._sender = sender
+        #: Whether the server gives lists as streams, as far as is known.
+        self.streams = True
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """The object as it is now, or ``None``.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            NotAllowedError: the right to get it is missing.
+        """
+        answer = await self._sender.read(single(kind, namespace, name))
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise read_error(kind, "get", answer)
+        return record_of(kind, answer.body)
+
+    async def list(self, kind: Kind, selection: Selection) -> Listing:
+        """The objects that a selection names.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            NotAllowedError: the right to list them is missing.
+            InputError: a selector or a page token is none.
+            TooOldError: a page of a list that the server no longer keeps.
+        """
+        if selection.limit or selection.page:
+            return await self._page(kind, selection)
+        if self.streams and not (selection.namespace or selection.labels or selection.fields):
+            try:
+                return await self._streamed(kind)
+            except (_NoStreamError, LostError, NotSentError):
+                pass  # pages say what is wrong, where something is
+        return await self._all_pages(kind, selection)
+
+    async def _streamed(self, kind: Kind) -> Listing:
+        """The list of a whole kind from a stream's initial events."""
+        line = self._sender.line
+        response = await line.open(asking(collection(kind), _STREAMED))
+        try:
+            if response.status in (400, 422):
+                self.streams = False
+            if response.status != 200:
+                raise _NoStreamError(str(response.status))
+            return await self._collected(kind, response)
+        finally:
+            response.close()
+
+    async def _collected(self, kind: Kind, response: aiohttp.ClientResponse) -> Listing:
+        records: list[Record] = []
+        async for changes in changes_of(response, self._sender.options.most_line):
+            for change in changes:
+                if change.ends_the_list:
+                    return Listing(_ordered(records), version_of(change.object))
+                if change.type != "ADDED":
+                    raise _NoStreamError(change.type)
+                records.append(record_of(kind, change.object))
+        raise _NoStreamError("the stream ended before the list did")
+
+    async def _all_pages(self, kind: Kind, selection: Selection) -> Listing:
+        asked = msgspec.structs.replace(selection, limit=self._sender.options.page)
+        records: list[Record] = []
+        while True:
+            listing = await self._page(kind, asked)
+            records += listing.records
+            if not listing.next_page:
+                return Listing(_ordered(records), listing.version)
+            asked = msgspec.structs.replace(asked, page=listing.next_page)
+
+    async def _page(self, kind: Kind, selection: Selection) -> Listing:
+        answer = await self._sender.read(_list_path(kind, selection))
+        if answer.status == 404:
+            return Listing([], await self._version())
+        if answer.status != 200:
+            raise read_error(kind, "list", answer)
+        page = _decoded(answer, kind)
+        records = [record_of(kind, raw) for raw in page.items or ()]
+        version = int(page.metadata.resource_version)
+        return Listing(records, version, page.metadata.continue_)
+
+    async def _version(self) -> int:
+        """The server's version now: what stands for the list of a kind that it does not have.
+
+        Pods are asked for, because whoever schedules may list them.
+        """
+        answer = await self._sender.read(_list_path(POD, Selection(limit=1)))
+        if answer.status != 200:
+            raise read_error(POD, "list", answer)
+        return version_of(answer.body)
+
+
+def _list_path(kind: Kind, selection: Selection) -> str:
+    asked = {
+        "labelSelector": selection.labels,
+        "fieldSelector": selection.fields,
+        "limit": str(selection.limit or ""),
+        "continue": selection.page,
+    }
+    query = {name: value for name, value in asked.items() if value}
+    return asking(collection(kind, selection.namespace), query)
+
+
+def _decoded(answer: Answer, kind: Kind) -> _Page:
+    try:
+        return _PAGE.decode(answer.body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise InputError(f"list {kind.resource}", None, f"a list: {error}") from error
+
+
+def _ordered(records: list[Record]) -> list[Record]:
+    """By namespace and name: servers order by key, in which ``a-b/x`` comes before ``a/x``."""
+    return sorted(records, key=lambda record: (record.namespace, record.name))

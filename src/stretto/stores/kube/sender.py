@@ -1,0 +1,178 @@
+"""Requests with patience: tried again where that is safe, answered for what they are where not.
+
+A request that nobody has seen, or that the server has turned away for now (429), may always be
+sent again. One whose answer is lost may only where doing it twice is the same as once; else its
+outcome is *unknown*. A batch has one budget of patience: when the server is gone, the rest of the
+batch is not sent at all, so that nobody waits a time-out for each of a thousand pods.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+
+from stretto.base.errors import StrettoError, UnreachableError
+from stretto.base.rng import Rng
+from stretto.stores.kube.answers import refused, status_of, unknown, unsent
+from stretto.stores.kube.lanes import WIDTH, Gate, Lane
+from stretto.stores.kube.line import Answer, Line, LostError, NotSentError, Request
+from stretto.stores.kube.options import Backoff, KubeOptions
+from stretto.stores.store import Replies, Reply
+
+T = TypeVar("T")
+
+_BUDGET: Final = "DisruptionBudget"
+"""The cause of a 429 that is a budget's word, and no sign of load."""
+
+
+class Batch:
+    """One write call: how long it may still be patient, and whether it has given up."""
+
+    def __init__(self, patience: float) -> None:
+        self._until = asyncio.get_running_loop().time() + patience
+        #: Why nothing more is sent; empty while the server answers.
+        self.gone = ""
+
+    def may_wait(self, seconds: float) -> bool:
+        """Whether there is patience for another try after a wait."""
+        return asyncio.get_running_loop().time() + seconds < self._until
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One write on its way."""
+
+    #: Its lane.
+    lane: Lane
+    #: The request.
+    request: Request
+    #: In words, with verb and resource, such as ``create pods/binding``.
+    what: str
+    #: Doing it twice is the same as once, so a lost answer may be asked for again.
+    repeatable: bool = False
+
+
+class Sender:
+    """Sends requests through the lanes of one line."""
+
+    def __init__(self, line: Line, rng: Rng) -> None:
+        #: The connections.
+        self.line = line
+        self._rng = rng
+        self._gates = {lane: Gate(width) for lane, width in WIDTH.items()}
+
+    @property
+    def options(self) -> KubeOptions:
+        """How patient it is."""
+        return self.line.options
+
+    # ------------------------------------------------------------ reads
+
+    async def read(self, path: str) -> Answer:
+        """An answer to a GET that is no sign of load or failure; a 4xx is an answer.
+
+        Raises:
+            UnreachableError: there was none within the patience.
+        """
+        batch, backoff = Batch(self.options.read_patience), Backoff(self.options, self._rng)
+        gate = self._gates[Lane.READ]
+        while True:
+            asked = None
+            try:
+                async with gate:
+                    answer = await self.line.exchange(Request("GET", path))
+                if answer.status != 429 and answer.status < 500:
+                    return answer
+                why, asked = status_of(answer).message, answer.retry_after
+            except (NotSentError, LostError) as error:
+                why = str(error)
+            pause = backoff.next(asked)
+            if not batch.may_wait(pause):
+                server = (await self.line.login()).server
+                raise UnreachableError(server, why, "try again when it answers")
+            await asyncio.sleep(pause)
+
+    # ------------------------------------------------------------ writes
+
+    async def write(self, write: Write, batch: Batch) -> Answer | Reply:
+        """The server's answer to a write, or the reply where there is none to be had."""
+        backoff, gate = Backoff(self.options, self._rng), self._gates[write.lane]
+        maybe = ""
+        while True:
+            if batch.gone:
+                return self._without(write, maybe, batch.gone)
+            asked = None
+            try:
+                async with gate:
+                    answer = await self.line.exchange(write.request)
+                if not _is_for_now(answer):
+                    return answer
+                why, asked = status_of(answer).message, answer.retry_after
+                if answer.status == 429:
+                    gate.hold(min(asked or 0.0, self.options.longest_wait))
+                else:
+                    maybe = why
+            except NotSentError as error:
+                why = str(error)
+                answer = None
+            except LostError as error:
+                why = maybe = str(error)
+                answer = None
+            except StrettoError as error:  # a certificate or a token that cannot be used
+                batch.gone = str(error)
+                continue
+            pause = backoff.next(asked)
+            if (maybe and not write.repeatable) or not batch.may_wait(pause):
+                return self._given_up(write, batch, maybe, (answer, why))
+            await asyncio.sleep(pause)
+
+    def _given_up(
+        self, write: Write, batch: Batch, maybe: str, last: tuple[Answer | None, str]
+    ) -> Reply:
+        """The reply to a write that is not tried again."""
+        answer, why = last
+        if maybe:
+            return unknown(write.what, maybe)
+        if answer is not None:
+            return refused(answer, write.what)
+        batch.gone = why
+        return unsent(write.what, why)
+
+    def _without(self, write: Write, maybe: str, why: str) -> Reply:
+        return unknown(write.what, maybe) if maybe else unsent(write.what, why)
+
+    # ------------------------------------------------------------ batches
+
+    async def all(
+        self,
+        items: Sequence[T],
+        lane: Lane,
+        key: Callable[[T], Hashable],
+        send: Callable[[T, Batch], Awaitable[Reply]],
+    ) -> Replies:
+        """Send a batch, side by side as wide as its lane, and answer it in its order.
+
+        Items with the same key (the same object) go one after the other, in their order.
+        """
+        batch = Batch(self.options.write_patience)
+        chains: dict[Hashable, list[int]] = {}
+        for index, item in enumerate(items):
+            chains.setdefault(key(item), []).append(index)
+        replies: dict[int, Reply] = {}
+        waiting = iter(chains.values())
+
+        async def work() -> None:
+            for chain in waiting:
+                for index in chain:
+                    replies[index] = await send(items[index], batch)
+
+        width = min(WIDTH[lane], len(chains))
+        await asyncio.gather(*(work() for _ in range(width)))
+        return [replies[index] for index in range(len(items))]
+
+
+def _is_for_now(answer: Answer) -> bool:
+    """Whether an answer says nothing but "not now": load, or a failure inside."""
+    if answer.status == 429:
+        return not status_of(answer).names(_BUDGET)
+    return answer.status >= 500

@@ -1,0 +1,156 @@
+"""The store on top: synchronous calls, answered on the event loop."""
+
+import threading
+from collections.abc import Sequence
+
+from stretto.api.kinds import Kind
+from stretto.base.rng import Rng
+from stretto.stores.capabilities import Capabilities
+from stretto.stores.kube.access import Access
+from stretto.stores.kube.line import Line
+from stretto.stores.kube.loop import LoopThread
+from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.reads import Reads
+from stretto.stores.kube.sender import Sender
+from stretto.stores.kube.watch import KubeWatch
+from stretto.stores.kube.writes import Writes
+from stretto.stores.store import (
+    EVERYTHING,
+    Bind,
+    Deletion,
+    Eviction,
+    Listing,
+    Patch,
+    Record,
+    Replies,
+    Selection,
+    Update,
+    Watch,
+)
+
+
+class KubeStore:
+    """An API server as a store. Its calls may come from any thread and wait for their answer."""
+
+    #: What an API server does not do.
+    capabilities = Capabilities(
+        binds_units=False,
+        checks_nodes=False,
+        shows_bound=False,
+        counts_disruptions=False,
+        removes_bound_pods=False,
+        keeps_unknown_fields=False,
+        knows_its_newest=False,
+        bounds_its_history=False,
+    )
+
+    def __init__(
+        self,
+        access: Access,
+        rng: Rng,
+        options: KubeOptions = KubeOptions(),  # noqa: B008  (frozen)
+    ) -> None:
+        """A store that connects with its first call.
+
+        Args:
+            access: which server, whom to trust, who we are.
+            rng: spreads waits, so that many clients do not come back together.
+            options: how patient it is.
+        """
+        self._rng = rng
+        self._loop = LoopThread("stretto-kube")
+        self._news = threading.Event()
+        self._watches: list[KubeWatch] = []
+        self._line, self._sender, self._reads, self._writes = self._loop.run(
+            self._opened(access, options)
+        )
+
+    async def _opened(
+        self, access: Access, options: KubeOptions
+    ) -> tuple[Line, Sender, Reads, Writes]:
+        """The parts, made on the loop that they live on."""
+        line = Line(access, options)
+        sender = Sender(line, self._rng.child("waits"))
+        reads = Reads(sender)
+        return line, sender, reads, Writes(sender, reads)
+
+    # ------------------------------------------------------------ how it goes
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until a watch has something to poll, at most so long; whether one has."""
+        came = self._news.wait(max(0.0, seconds))
+        self._news.clear()
+        return came
+
+    def troubles(self) -> dict[str, str]:
+        """What keeps watches from their streams now, by resource; empty when all is well."""
+        live = [watch for watch in self._watches if not watch.is_closed]
+        return {watch.kind.resource: watch.trouble for watch in live if watch.trouble}
+
+    # ------------------------------------------------------------ reads
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """The object as it is now, or ``None``.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            NotAllowedError: the right to get it is missing.
+        """
+        return self._loop.run(self._reads.get(kind, namespace, name))
+
+    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+        """The objects of a kind that the selection names; none of a kind that nobody knows there.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            NotAllowedError: the right to list them is missing.
+            InputError: a selector or a page token is none.
+            TooOldError: a page is asked for of a list that is no longer kept.
+        """
+        return self._loop.run(self._reads.list(kind, selection))
+
+    def watch(self, kind: Kind, since: int) -> Watch:
+        """Changes of a kind after version ``since``."""
+        rng = self._rng.child("watch", kind.resource, since)
+        watch = KubeWatch(kind, since, self._line, rng, self._news.set)
+        self._watches = [each for each in self._watches if not each.is_closed]
+        self._watches.append(watch)
+        self._loop.start(watch.run())
+        return watch
+
+    # ------------------------------------------------------------ writes
+
+    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
+        """Add objects."""
+        return self._loop.run(self._writes.create(kind, bodies))
+
+    def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
+        """Replace objects."""
+        return self._loop.run(self._writes.update(kind, updates))
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change parts of objects; status is left alone."""
+        return self._loop.run(self._writes.patch(kind, patches, status=False))
+
+    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change the status of objects; all else is left alone."""
+        return self._loop.run(self._writes.patch(kind, patches, status=True))
+
+    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
+        """Remove objects (those with finalizers, or on a node, are only marked)."""
+        return self._loop.run(self._writes.delete(kind, deletions))
+
+    def bind(self, binds: Sequence[Bind]) -> Replies:
+        """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
+        return self._loop.run(self._writes.bind(binds))
+
+    def evict(self, evictions: Sequence[Eviction]) -> Replies:
+        """Evict pods within their disruption budgets."""
+        return self._loop.run(self._writes.evict(evictions))
+
+    def close(self) -> None:
+        """Close all connections and end the thread."""
+        for watch in self._watches:
+            watch.close()
+        self._loop.run(self._line.close())
+        self._loop.close()

@@ -1,0 +1,50 @@
+"""Watch streams: bytes from the line as changes, one JSON object a line."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import aiohttp
+import msgspec
+
+from stretto.stores.kube.line import LostError
+
+_INITIAL_END: Final = b'"k8s.io/initial-events-end"'
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """One line of a watch."""
+
+    #: ``ADDED``, ``MODIFIED``, ``DELETED``, ``BOOKMARK`` or ``ERROR``.
+    type: str
+    #: The object, or a Status for an error.
+    object: msgspec.Raw
+
+    @property
+    def ends_the_list(self) -> bool:
+        """Whether this bookmark says that all that existed has been told."""
+        return self.type == "BOOKMARK" and _INITIAL_END in bytes(self.object)
+
+
+_DECODER: Final = msgspec.json.Decoder(Change)
+
+
+async def changes_of(
+    response: aiohttp.ClientResponse, most_line: int
+) -> AsyncIterator[list[Change]]:
+    """The changes of a stream as they arrive, in batches; ends when the server ends it.
+
+    Raises:
+        LostError: the connection broke, fell silent, or sent what is no change.
+    """
+    rest = b""
+    try:
+        async for chunk in response.content.iter_any():
+            *lines, rest = (rest + chunk).split(b"\n")
+            if lines:
+                yield [_DECODER.decode(line) for line in lines if line]
+            if len(rest) > most_line:
+                raise LostError(f"a line of more than {most_line} bytes")
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise LostError(str(error) or type(error).__name__) from error
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise LostError(f"a stream that is none: {error}") from error

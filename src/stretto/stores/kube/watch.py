@@ -1,0 +1,178 @@
+"""Watches that outlive their connections.
+
+A task on the event loop reads the stream into a queue; the reader polls the queue and never waits.
+A connection that ends, breaks or falls silent is made anew from the version seen last, so nothing
+is lost; what was seen is dropped, so nothing is doubled. When the server no longer has the
+history (410), the watch says so and its reader lists afresh.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from stretto.api.kinds import Kind
+from stretto.base.errors import InputError, StrettoError, TooOldError
+from stretto.base.rng import Rng
+from stretto.stores.kube.answers import forbidden, status_of
+from stretto.stores.kube.line import Answer, Line
+from stretto.stores.kube.objects import event_of, version_of
+from stretto.stores.kube.options import Backoff
+from stretto.stores.kube.paths import asking, collection
+from stretto.stores.kube.streams import Change, changes_of
+from stretto.stores.store import Event, EventType
+
+_TYPES: Final = {
+    "ADDED": EventType.ADDED,
+    "MODIFIED": EventType.MODIFIED,
+    "DELETED": EventType.DELETED,
+}
+_GONE: Final = (410, 504)
+"""Too old; or newer than anything the server knows (it was restored): both mean list afresh."""
+_FULL_PAUSE: Final = 0.02
+"""Seconds between looks whether the reader has made room."""
+_SHORT: Final = 1.0
+"""Seconds: a server that ends its streams sooner, with nothing told, is not asked at once again."""
+_REFUSAL: Final = 4096
+"""Bytes read of an answer that refuses a watch."""
+
+Tell = Callable[[], None]
+"""Called when there is something to poll."""
+
+
+class KubeWatch:
+    """The changes of one kind after a version."""
+
+    def __init__(self, kind: Kind, since: int, line: Line, rng: Rng, tell: Tell) -> None:
+        """A watch that begins when ``run`` is started on the event loop."""
+        #: What is watched.
+        self.kind = kind
+        #: Why no stream could be had lately; empty while one is open.
+        self.trouble = ""
+        #: Connections made so far.
+        self.connections = 0
+        #: Objects that could not be read, so far.
+        self.unreadable = 0
+        self._line = line
+        self._rng = rng
+        self._tell = tell
+        self._version = since
+        self._events: deque[Event] = deque()
+        self._too_old = False
+        self._closed = False
+
+    # ------------------------------------------------------------ the reader's thread
+
+    def poll(self, limit: int = 4096) -> list[Event]:
+        """The next changes, oldest first, at most ``limit``; empty when there are none now.
+
+        Raises:
+            TooOldError: the server no longer has the next change.
+        """
+        if self._closed:
+            return []
+        events = self._events
+        batch = [events.popleft() for _ in range(min(limit, len(events)))]
+        if not batch and self._too_old:
+            raise TooOldError(str(self._version), "what the server still has")
+        return batch
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._closed = True
+        self._events.clear()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its reader has no more use for it."""
+        return self._closed
+
+    # ------------------------------------------------------------ the event loop
+
+    async def run(self) -> None:
+        """Keep a stream open until the watch is closed or too old."""
+        backoff = Backoff(self._line.options, self._rng)
+        while self._goes_on():
+            before = self._version
+            try:
+                wait = await self._connected()
+            except StrettoError as error:
+                self.trouble = str(error)
+                wait = None
+            if self._version > before:
+                backoff.reset()
+            if self._goes_on():
+                await asyncio.sleep(backoff.next() if wait is None else wait)
+        self._tell()
+
+    def _goes_on(self) -> bool:
+        return not (self._closed or self._too_old)
+
+    async def _connected(self) -> float | None:
+        """One connection from beginning to end; seconds to wait before the next, if it matters."""
+        options = self._line.options
+        seconds = options.watch_for * (1 + self._rng.random())
+        query = {
+            "watch": "1",
+            "resourceVersion": str(self._version),
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(int(seconds)),
+        }
+        response = await self._line.open(asking(collection(self.kind), query))
+        try:
+            if response.status != 200:
+                body = await response.content.read(_REFUSAL)
+                return self._refused(Answer(response.status, body))
+            self.trouble = ""
+            self.connections += 1
+            began, loop = self._version, asyncio.get_running_loop()
+            opened = loop.time()
+            async for changes in changes_of(response, options.most_line):
+                for change in changes:
+                    self._take(change)
+                if changes:
+                    self._tell()
+                if not self._goes_on():
+                    return 0.0
+                await self._room(options.held_events)
+            lasted = self._version > began or loop.time() - opened > _SHORT
+            return 0.0 if lasted else None
+        finally:
+            response.close()
+
+    def _refused(self, answer: Answer) -> float | None:
+        """A watch that the server does not open."""
+        status = status_of(answer)
+        if answer.status == 404:
+            self.trouble = f"the server has no {self.kind.resource}"
+            return self._line.options.absent_every
+        if answer.status in _GONE or "resource version" in status.message.lower():
+            self._too_old = True
+            return 0.0
+        if answer.status in (401, 403):
+            self.trouble = forbidden(f"watch {self.kind.resource}", status)
+            return self._line.options.longest_wait
+        self.trouble = status.message
+        return None
+
+    def _take(self, change: Change) -> None:
+        """Queue one change, once."""
+        if change.type == "ERROR":
+            answer = Answer(status_of(Answer(0, bytes(change.object))).code, bytes(change.object))
+            self._refused(answer)
+            return
+        try:
+            version = version_of(change.object)
+            if version <= self._version:
+                return
+            kind_of_change = _TYPES.get(change.type)
+            if kind_of_change is not None:
+                self._events.append(event_of(self.kind, kind_of_change, change.object))
+            self._version = version
+        except InputError:
+            self.unreadable += 1
+
+    async def _room(self, most: int) -> None:
+        """Wait while the reader is far behind: the server keeps what is not read, or cuts us."""
+        while len(self._events) >= most and not self._closed:  # noqa: ASYNC110  (another thread)
+            await asyncio.sleep(_FULL_PAUSE)

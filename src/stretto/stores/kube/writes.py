@@ -1,0 +1,316 @@
+"""Writes: what each verb sends, and what its answer means."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.codec import set_fields
+from stretto.api.heads import decode_object_head
+from stretto.api.kinds import POD, Kind
+from stretto.api.limits import measured
+from stretto.base.errors import InputError, StrettoError
+from stretto.stores.kube.answers import refused, status_of, unknown
+from stretto.stores.kube.lanes import Lane, lane_of
+from stretto.stores.kube.line import MERGE_PATCH, Answer, Request
+from stretto.stores.kube.objects import record_of
+from stretto.stores.kube.paths import asking, collection, place, single
+from stretto.stores.kube.reads import Reads
+from stretto.stores.kube.sender import Batch, Sender, Write
+from stretto.stores.store import (
+    Bind,
+    Code,
+    Deletion,
+    Eviction,
+    Outcome,
+    Patch,
+    Record,
+    Replies,
+    Reply,
+    Update,
+)
+
+DEFAULT_NAMESPACE: Final = "default"
+"""Where namespaced objects go that name no namespace, as everywhere in Kubernetes."""
+_UPDATE_TRIES: Final = 3
+"""How often an update of whatever is there is made anew, when somebody else was quicker."""
+_TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
+"""How an API server refuses, with status 500, to evict a pod under two budgets."""
+_ENCODE: Final = msgspec.json.encode
+
+
+class Writes:
+    """Writes through one sender; ``reads`` looks where an answer does not say enough."""
+
+    def __init__(self, sender: Sender, reads: Reads) -> None:
+        self._sender = sender
+        self._reads = reads
+        seconds = max(1, int(sender.options.answer) - 1)
+        #: Makes the server itself give a write up before we do.
+        self._limit = {"timeout": f"{seconds}s"}
+
+    # ------------------------------------------------------------ any kind
+
+    async def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
+        """Add objects."""
+        drafts = [_draft(kind, body, index) for index, body in enumerate(bodies)]
+        lane = lane_of(kind, Lane.WRITE)
+
+        async def send(draft: _Draft, batch: Batch) -> Reply:
+            if draft.error:
+                return Reply(Outcome.REFUSED, Code.INVALID, draft.error)
+            path = self._timed(collection(kind, draft.namespace))
+            request = Request("POST", path, draft.body)
+            return await self._written(kind, Write(lane, request, f"create {kind.resource}"), batch)
+
+        return await self._sender.all(drafts, lane, lambda draft: draft.key, send)
+
+    async def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
+        """Replace objects."""
+        lane = lane_of(kind, Lane.WRITE)
+
+        async def send(update: Update, batch: Batch) -> Reply:
+            try:
+                if update.version is not None:
+                    return await self._put(kind, update, update.version, batch)
+                return await self._put_whatever(kind, update, batch)
+            except InputError as error:
+                return Reply(Outcome.REFUSED, Code.INVALID, str(error))
+
+        return await self._sender.all(updates, lane, _key, send)
+
+    async def patch(self, kind: Kind, patches: Sequence[Patch], *, status: bool) -> Replies:
+        """Merge patches into objects: all but the status, or the status alone."""
+        lane = lane_of(kind, Lane.STATUS if status else Lane.WRITE)
+        sub = "status" if status else ""
+        what = f"patch {kind.resource}" + ("/status" if status else "")
+
+        async def send(patch: Patch, batch: Batch) -> Reply:
+            change = {k: v for k, v in patch.patch.items() if (k == "status") is status}
+            if not change:
+                return await self._untouched(kind, patch)
+            try:
+                body = measured(_ENCODE(_conditioned(change, patch)), "patch")
+            except (InputError, TypeError, ValueError, RecursionError) as error:
+                return Reply(Outcome.REFUSED, Code.INVALID, f"patch: {error}")
+            path = self._timed(single(kind, patch.namespace, patch.name, sub))
+            request = Request("PATCH", path, body, MERGE_PATCH)
+            return await self._written(kind, Write(lane, request, what), batch)
+
+        return await self._sender.all(patches, lane, _key, send)
+
+    async def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
+        """Remove objects."""
+        lane = lane_of(kind, Lane.EVICT if kind == POD else Lane.WRITE)
+
+        async def send(deletion: Deletion, batch: Batch) -> Reply:
+            path = self._timed(single(kind, deletion.namespace, deletion.name))
+            request = Request("DELETE", path, _ENCODE(_options(deletion.uid, deletion.version)))
+            write = Write(lane, request, f"delete {kind.resource}")
+            answer = await self._sender.write(write, batch)
+            if isinstance(answer, Reply):
+                return answer
+            if answer.status not in (200, 202):
+                return refused(answer, write.what)
+            return Reply(Outcome.OK, record=_remains(kind, deletion, answer))
+
+        return await self._sender.all(deletions, lane, _key, send)
+
+    # ------------------------------------------------------------ pods
+
+    async def bind(self, binds: Sequence[Bind]) -> Replies:
+        """Bind pods; the uid makes a second try harmless, so a lost answer is asked for again."""
+
+        async def send(bind: Bind, batch: Batch) -> Reply:
+            path = self._timed(single(POD, bind.namespace, bind.name, "binding"))
+            request = Request("POST", path, _binding(bind))
+            write = Write(Lane.BIND, request, "create pods/binding", repeatable=True)
+            answer = await self._sender.write(write, batch)
+            if isinstance(answer, Reply):
+                return answer
+            if answer.status in (200, 201):
+                return Reply(Outcome.OK)
+            if answer.status == 409:
+                return await self._looked(bind, answer)
+            return refused(answer, write.what)
+
+        return await self._sender.all(binds, Lane.BIND, _key, send)
+
+    async def evict(self, evictions: Sequence[Eviction]) -> Replies:
+        """Evict pods. A namesake is looked for first: the server would try ten seconds long."""
+
+        async def send(eviction: Eviction, batch: Batch) -> Reply:
+            what = "create pods/eviction"
+            try:
+                old = await self._reads.get(POD, eviction.namespace, eviction.name)
+            except StrettoError as error:
+                return Reply(Outcome.REFUSED, Code.UNAVAILABLE, f"{what}: {error}")
+            if old is None:
+                return _absent(POD, eviction.namespace, eviction.name)
+            if old.uid != eviction.uid:
+                return _other(old)
+            path = self._timed(single(POD, eviction.namespace, eviction.name, "eviction"))
+            write = Write(Lane.EVICT, Request("POST", path, _eviction(eviction)), what)
+            answer = await self._sender.write(write, batch)
+            if isinstance(answer, Reply):
+                if _TWO_BUDGETS in answer.message:
+                    return Reply(Outcome.REFUSED, Code.INTERNAL, answer.message)
+                return answer
+            if answer.status in (200, 201):
+                return Reply(Outcome.OK)
+            return refused(answer, what)
+
+        return await self._sender.all(evictions, Lane.EVICT, _key, send)
+
+    # ------------------------------------------------------------ inside
+
+    def _timed(self, path: str) -> str:
+        return asking(path, self._limit)
+
+    async def _written(self, kind: Kind, write: Write, batch: Batch) -> Reply:
+        """Send a write whose answer is the object."""
+        answer = await self._sender.write(write, batch)
+        if isinstance(answer, Reply):
+            return answer
+        if answer.status not in (200, 201):
+            return refused(answer, write.what)
+        try:
+            return Reply(Outcome.OK, record=record_of(kind, answer.body))
+        except InputError as error:
+            return unknown(write.what, str(error))
+
+    async def _put(self, kind: Kind, update: Update, version: int | None, batch: Batch) -> Reply:
+        shown = None if version is None else str(version)
+        body = set_fields(measured(update.body, "object"), {("metadata", "resourceVersion"): shown})
+        path = self._timed(single(kind, update.namespace, update.name))
+        lane = lane_of(kind, Lane.WRITE)
+        write = Write(lane, Request("PUT", path, body), f"update {kind.resource}")
+        return await self._written(kind, write, batch)
+
+    async def _put_whatever(self, kind: Kind, update: Update, batch: Batch) -> Reply:
+        """Replace whatever is there; custom resources want its version even then."""
+        reply = await self._put(kind, update, None, batch)
+        tries = 0
+        while "resourceVersion" in reply.message and tries < _UPDATE_TRIES:
+            tries += 1
+            old = await self._reads.get(kind, update.namespace, update.name)
+            if old is None:
+                return _absent(kind, update.namespace, update.name)
+            reply = await self._put(kind, update, old.version, batch)
+        return reply
+
+    async def _untouched(self, kind: Kind, patch: Patch) -> Reply:
+        """The answer to a patch that changes nothing."""
+        try:
+            old = await self._reads.get(kind, patch.namespace, patch.name)
+        except StrettoError as error:
+            return Reply(Outcome.REFUSED, Code.UNAVAILABLE, str(error))
+        if old is None:
+            return _absent(kind, patch.namespace, patch.name)
+        if (patch.uid and patch.uid != old.uid) or patch.version not in (None, old.version):
+            return _other(old)
+        return Reply(Outcome.OK, record=old)
+
+    async def _looked(self, bind: Bind, answer: Answer) -> Reply:
+        """A bind in conflict: bound to the wanted node already is success."""
+        try:
+            found = await self._reads.get(POD, bind.namespace, bind.name)
+        except StrettoError as error:
+            return unknown("create pods/binding", str(error))
+        if found is None:
+            return _absent(POD, bind.namespace, bind.name)
+        if found.uid != bind.uid:
+            return _other(found)
+        if found.node == bind.node:
+            return Reply(Outcome.OK, record=found)
+        return Reply(Outcome.CONFLICT, Code.CONFLICT, status_of(answer).message, found)
+
+
+# ---------------------------------------------------------------- bodies
+
+
+class _Draft(msgspec.Struct, frozen=True):
+    """A new object, or why it is none."""
+
+    #: Where it goes.
+    namespace: str
+    #: Objects with the same key go one after the other.
+    key: tuple[str, str | int]
+    #: Its JSON with its type.
+    body: bytes = b""
+    #: What is wrong with it.
+    error: str = ""
+
+
+def _draft(kind: Kind, body: bytes, index: int) -> _Draft:
+    """Look at a new object as far as its path needs it; the server checks the rest."""
+    try:
+        head = decode_object_head(measured(body, kind.kind.lower()))
+        if not (head.api_version and head.kind):
+            body = set_fields(body, {("apiVersion",): kind.api_version, ("kind",): kind.kind})
+    except InputError as error:
+        return _Draft("", ("", index), error=str(error))
+    namespace = (head.metadata.namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
+    return _Draft(namespace, (namespace, head.metadata.name or index), body)
+
+
+def _binding(bind: Bind) -> bytes:
+    meta: dict[str, Any] = {"name": bind.name, "namespace": bind.namespace, "uid": bind.uid}
+    if bind.annotations:
+        meta["annotations"] = dict(bind.annotations)
+    target = {"kind": "Node", "name": bind.node}
+    return _ENCODE({"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target})
+
+
+def _eviction(eviction: Eviction) -> bytes:
+    meta = {"name": eviction.name, "namespace": eviction.namespace}
+    options = _options(eviction.uid, None)
+    named = {"apiVersion": "policy/v1", "kind": "Eviction"}
+    return _ENCODE({**named, "metadata": meta, "deleteOptions": options})
+
+
+def _options(uid: str, version: int | None) -> dict[str, Any]:
+    """DeleteOptions with what the object must be."""
+    wanted = {"uid": uid or None, "resourceVersion": None if version is None else str(version)}
+    conditions = {name: value for name, value in wanted.items() if value is not None}
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    return {**options, "preconditions": conditions} if conditions else options
+
+
+def _conditioned(change: Mapping[str, Any], patch: Patch) -> dict[str, Any]:
+    """A patch with the version and the uid that the object must have."""
+    wanted: dict[str, Any] = {}
+    if patch.uid:
+        wanted["uid"] = patch.uid
+    if patch.version is not None:
+        wanted["resourceVersion"] = str(patch.version)
+    if not wanted:
+        return dict(change)
+    return {**change, "metadata": {**(change.get("metadata") or {}), **wanted}}
+
+
+# ---------------------------------------------------------------- replies
+
+
+def _key(item: Update | Patch | Deletion | Bind | Eviction) -> tuple[str, str]:
+    return item.namespace, item.name
+
+
+def _absent(kind: Kind, namespace: str, name: str) -> Reply:
+    text = f"{kind.kind} {place(namespace, name)} was not found"
+    return Reply(Outcome.REFUSED, Code.NOT_FOUND, text)
+
+
+def _other(found: Record) -> Reply:
+    where = place(found.namespace, found.name)
+    text = f"{found.kind.kind} {where} has uid {found.uid} and version {found.version} now"
+    return Reply(Outcome.CONFLICT, Code.CONFLICT, text, found)
+
+
+def _remains(kind: Kind, deletion: Deletion, answer: Answer) -> Record:
+    """What is left of a deleted object: the marked object, its last state, or only its identity."""
+    try:
+        return record_of(kind, answer.body)
+    except InputError:
+        uid = status_of(answer).more.uid or deletion.uid
+        return Record(kind, deletion.namespace, deletion.name, uid, 0, b"{}")
