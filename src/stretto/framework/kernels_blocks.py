@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from stretto.framework.kernels_borrow import borrowed
 from stretto.framework.kernels_place import apply, pick_devices
 from stretto.framework.kernels_point import has_devices, slot_value
 from stretto.framework.program import Pick
@@ -380,10 +381,19 @@ def place(program, state, cache, log, log_state, choice, batch, limit):  # noqa:
 
     As ``kernels_place.place`` (whose ``limit`` has no meaning here), for plain profiles.
     """
-    classes, static, pair, scores, typical, thresholds = program
+    buffers = _scratch(cache.peak.shape[1])
+    return _place(program, state, cache, (log, log_state), choice, batch, buffers)
+
+
+@njit(**_FLAGS)
+def _place(program, state, cache, logged, choice, batch, buffers):
+    """``place`` with buffers: whoever calls holds every array, so none is counted in here."""
+    state, cache, choice, batch = borrowed((state, cache, choice, batch))
+    scratch, (log, log_state) = borrowed(buffers), borrowed(logged)
+    classes, static, pair, scores, typical, thresholds = borrowed(program)
     class_id, pin, slot, devices = batch.class_id, batch.pin, batch.slot, batch.devices
     entry, position, draw = cache.entry, cache.position, batch.draw
-    scratch, rates = _scratch(cache.peak.shape[1]), _rates(pair)
+    rates = _rates(pair)
     for u in range(batch.at_least.shape[0]):
         start, stop, at_least = batch.start[u], batch.start[u + 1], batch.at_least[u]
         placed, failed = 0, -1
@@ -399,8 +409,8 @@ def place(program, state, cache, log, log_state, choice, batch, limit):  # noqa:
                 ask = _ask_of(classes, static, pair, c)
                 what = (k, c, ask, narrow)
                 if position[k] != log_state[0] + log_state[1]:
-                    logged = (log, log_state[0], log_state[1])
-                    _catch_up(scratch, what, classes, static, rates, state, cache, logged, choice)
+                    span = (log, log_state[0], log_state[1])
+                    _catch_up(scratch, what, classes, static, rates, state, cache, span, choice)
                 s = _find(scratch, what, classes, static, rates, state, cache, choice, draw[i])
                 failed = c if s < 0 else failed
             elif slot_value(classes, static, pair, scores, typical, thresholds, c, s, state) == 0:

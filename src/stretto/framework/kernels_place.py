@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from stretto.framework.kernels_borrow import borrowed
 from stretto.framework.kernels_point import fgd_score, fullest_device, slot_value
 from stretto.framework.kernels_rows import refresh
 from stretto.framework.program import DevicePick, Pick
@@ -233,6 +234,14 @@ def place(program, state, cache, log, log_state, choice, batch, limit):
     ``batch.slot`` and ``batch.devices``. A unit with fewer than ``at_least`` places is undone
     without a trace; one that is blocking and fails ends the batch.
     """
+    return _place(program, state, cache, (log, log_state), choice, batch, limit)
+
+
+@njit(**_FLAGS)
+def _place(program, state, cache, logged, choice, batch, limit):
+    """``place``, whose caller holds every array: none is counted in here."""
+    state, cache, choice, batch = borrowed((state, cache, choice, batch))
+    program, (log, log_state) = borrowed(program), borrowed(logged)
     classes, static, pair, scores, typical, thresholds = program
     for u in range(batch.at_least.shape[0]):
         start, stop = batch.start[u], batch.start[u + 1]
