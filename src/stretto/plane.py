@@ -18,16 +18,24 @@ from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import Binder, Refusals
 from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.evictor import Evictor
 from stretto.control.binder.exact_judge import ExactJudge
+from stretto.control.binder.preempting import PreemptionJudge
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.partition import Partitions
 from stretto.control.pump import Pump
+from stretto.control.reporter import ReportConfig, Reporter
+from stretto.control.scheduler.preempt import Preempting
 from stretto.control.scheduler.shard import BATCH, Shard
+from stretto.framework.finder import VictimFinder
+from stretto.control.verdicts import Verdicts
 from stretto.framework.placer import Placers
 from stretto.framework.profile import Profile
 from stretto.framework.runtime import Engine
+from stretto.state.changes import Changes
+from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster, ClusterConfig
 from stretto.state.pool import Pool
@@ -56,6 +64,8 @@ class PlaneConfig(msgspec.Struct, frozen=True):
     partition: bool = True
     #: Seconds between comparisons with a fresh list; infinity where the store loses nothing.
     compare_every: float = float("inf")
+    #: What is told in the store of pods that wait; ``None`` tells nothing.
+    report: ReportConfig | None = None
 
 
 class Step(NamedTuple):
@@ -75,6 +85,8 @@ class Step(NamedTuple):
 
 Observer = Callable[[Step], None]
 """Told of every step that did something."""
+Witness = Callable[[Changes, float], None]
+"""Told of a batch of changes at a clock time, before they are forgotten."""
 
 
 class Plane:
@@ -115,11 +127,23 @@ class Plane:
         self.shards: list[Shard] = []
         #: Told of every step that did something.
         self.observers: list[Observer] = []
+        #: Told of every batch of changes.
+        self.witnesses: list[Witness] = []
+        #: What nodes say to classes that wait: for events, metrics and stories.
+        self.verdicts = Verdicts(self.engine)
+        #: Tells in the store what waits and why; ``None`` where nobody wants to be told.
+        self.reporter: Reporter | None = None
+        if config.report is not None:
+            self.reporter = Reporter(self.cluster, self.units, self.verdicts, store, config.report)
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
         self._partitions = Partitions()
         #: Judges and binds.
         self.binder = self._new_binder()
+        #: What is left of the disruption budgets.
+        self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
+        #: Asks pods to leave, and keeps the room of those who wait for it.
+        self.evictor = self._new_evictor()
         for _ in range(config.shards):
             self.add_shard()
 
@@ -146,13 +170,18 @@ class Plane:
         the shards had been handed is handed out again.
         """
         self.binder = self._new_binder()
+        self.evictor = self._new_evictor()
         self.dispatcher.lose_binder(now)
         for number in [shard.number for shard in self.shards]:
             self.restart_shard(number, now)
 
     def _new_shard(self, number: int) -> Shard:
         runtime = self.placers.new(self._rng.child("shard", number))
-        return Shard(number, runtime, self.cluster.pods, self.engine.cures_of)
+        shard = Shard(number, runtime, self.cluster.pods, self.engine.cures_of)
+        if self.config.profile.preemption.enabled:
+            finder = VictimFinder(self.engine, self.config.profile.preemption, self.budgets)
+            shard.preempting = Preempting(self.cluster, self.units, finder)
+        return shard
 
     def _new_binder(self) -> Binder:
         profile, law = self.config.profile, self.placers.law()
@@ -162,6 +191,11 @@ class Plane:
             judge = Judge(self.cluster, self.engine.is_eligible, profile.conflicts, profile.commit)
         return Binder(self.cluster, self.units, self.store, judge, self._failpoint)
 
+    def _new_evictor(self) -> Evictor:
+        rules, eligible = self.config.profile.preemption, self.engine.is_eligible
+        judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
+        return Evictor(self.cluster, self.units, self.store, judge, self._failpoint)
+
     # ------------------------------------------------------------ the walk
 
     def step(self) -> bool:
@@ -170,18 +204,21 @@ class Plane:
         moved = self.pump.poll(now) > 0
         if not self.pump.synced:
             return moved
-        refusals = self.binder.settle_doubts(now)
+        refusals = [*self.binder.settle_doubts(now), *self._settle_nominations(now)]
         self.dispatcher.settle(refusals, now)
         self._absorb(now)
         self.dispatcher.due(now)
         self.engine.learn()
         plans = self._plan(now)
         verdicts = [self._commit(plan, now) for plan in plans]
+        moved = self.evictor.send(now) or moved
         failed = self.dispatcher.drain_failures()
         if plans or refusals or failed:
             report = Step(now, plans, verdicts, refusals, failed)
             for observer in self.observers:
                 observer(report)
+        if self.reporter is not None:
+            self._report(self.reporter, verdicts, failed, now)
         return moved or bool(plans or refusals or failed)
 
     def run_until_idle(self, most_steps: int = 1_000_000) -> int:
@@ -193,7 +230,9 @@ class Plane:
 
     def next_due(self) -> float:
         """Clock time at which there is something to do although no event comes."""
-        return min(self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due())
+        due = min(self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due())
+        due = min(due, self.evictor.next_due())
+        return due if self.reporter is None else min(due, self.reporter.next_due())
 
     def close(self) -> None:
         """Stop watching; the store is the caller's."""
@@ -203,10 +242,22 @@ class Plane:
         """Events to the dispatcher, and whoever they cure back to its queue."""
         changes = self.cluster.changes
         cures = changes.cures
+        if changes:
+            for witness in self.witnesses:
+                witness(changes, now)
         self.dispatcher.absorb(changes, now)
         changes.clear()
         self.dispatcher.wake(cures, self._probe, now)
         self._failpoint("dispatcher.absorbed")
+
+    def _report(
+        self, reporter: Reporter, verdicts: Sequence[Verdict], failed: Sequence[Failure], now: float
+    ) -> None:
+        """Let the reporter hear what was decided, and write its next batch."""
+        reporter.given_up(failed)
+        for verdict in verdicts:
+            reporter.placed(verdict.granted)
+        reporter.report(now, self.clock)
 
     def _probe(self, class_id: int) -> int:
         """How many pods of a class fit at most, on the first shard's snapshot as it is now."""
@@ -222,18 +273,29 @@ class Plane:
         for shard, work in zip(self.shards, handed, strict=True):
             shard.accept(work)
         self._failpoint("dispatcher.handed-out")
-        plans = [shard.cycle(self.config.batch) for shard in self.shards]
+        plans = [shard.cycle(self.config.batch, now) for shard in self.shards]
         self._failpoint("shard.planned")
         return [plan for plan in plans if plan is not None]
 
     def _commit(self, plan: Plan, now: float) -> Verdict:
         """One plan through the binder, and its outcome back to the dispatcher."""
-        verdict = self.binder.commit(plan, now)
+        verdict = self.binder.commit(plan.plain(), now)
+        if plan.preemptions:
+            verdict = self.evictor.commit(plan, verdict, now)
         self._failpoint("binder.answered")
         self.dispatcher.set_back(plan.setbacks, now)
         self.dispatcher.placed_rows(verdict.granted, now)
+        if len(verdict.nominated):
+            self.dispatcher.placed_rows(verdict.nominated, now)
         self.dispatcher.settle(verdict.refused, now)
         return verdict
+
+    def _settle_nominations(self, now: float) -> Refusals:
+        """Bind the claims whose victims have gone; what is void goes back."""
+        settled = self.evictor.settle(now)
+        if not settled.ripe:
+            return settled.refused
+        return [*settled.refused, *self.binder.bind_ripe(settled.ripe, now)]
 
     def _follow_partitions(self) -> None:
         """Give each shard the blocks that are its own."""

@@ -88,6 +88,8 @@ class Cluster:
         self.changes = Changes()
         #: Objects that could not be read: key to what is wrong with them.
         self.abnormal: dict[str, str] = {}
+        #: Versions of what we wrote about pods ourselves: news to nobody here when it is seen.
+        self.own_writes: set[int] = set()
         #: Called with the slots whose node object changed.
         self.static_listeners: list[Callable[[npt.NDArray[np.int64]], None]] = []
         #: Wall clock less engine clock, in seconds: what times written by others are read by.

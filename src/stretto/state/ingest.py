@@ -288,6 +288,9 @@ class Ingest:
         if record.version <= pods.version[row] and event.type is not EventType.DELETED:
             return
         pods.version[row] = record.version
+        if record.version in cluster.own_writes:
+            cluster.own_writes.discard(record.version)
+            return
         cluster.abnormal.pop(_key(record), None)
         if event.type is EventType.DELETED:
             self.end(row)

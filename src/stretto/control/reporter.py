@@ -1,0 +1,346 @@
+"""The reporter: tells in the store what waits and why, in a lane that binds never wait for.
+
+Pods that wait get the condition ``PodScheduled=False`` and an event ``FailedScheduling`` in
+kube-scheduler's words; both are taken back, or told again, when that changes. What is to be told is
+read off the pods' states, so the lane holds nothing in hand: it coalesces by pod by itself, a burst
+costs it nothing, and what it did not get to is told later. Each call writes a bounded batch, and it
+is called when the decisions of a step have been taken.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.kinds import EVENT, POD
+from stretto.base.clock import Clock
+from stretto.control.dispatcher.failures import Failure
+from stretto.control.verdicts import Verdicts
+from stretto.control.wording import (
+    GATED,
+    GATED_MESSAGE,
+    HAS_NODE,
+    UNSCHEDULABLE,
+    Word,
+    condition_patch,
+    event_again,
+    event_body,
+)
+from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import PodState, UnitState
+from stretto.state.units import NO_GROUP, Unit, Units
+from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Store
+
+OWN_WRITES: Final = 100_000
+"""Versions of own writes that are remembered until they are seen; beyond that all are forgotten."""
+_TELLING: Final = np.zeros(len(PodState), np.bool_)
+_TELLING[[PodState.UNSCHEDULABLE, PodState.GATED, PodState.BACKOFF, PodState.ABNORMAL]] = True
+
+
+class ReportConfig(msgspec.Struct, frozen=True):
+    """What is told, and how often."""
+
+    #: Whether pods get conditions.
+    conditions: bool = True
+    #: Whether pods that wait get events.
+    events: bool = True
+    #: Whether pods that got a node get an event too: one write a pod.
+    scheduled: bool = False
+    #: Seconds between two batches.
+    every: float = 0.25
+    #: Pods of one batch.
+    at_once: int = 256
+    #: Seconds before a pod that was told of is looked at again.
+    again_after: float = 10.0
+    #: Seconds between two events about one pod.
+    event_every: float = 60.0
+    #: Seconds after which events are removed; infinity where the store does that itself.
+    keep_events: float = 3600.0
+
+
+class Reporter:
+    """Writes conditions and events."""
+
+    def __init__(
+        self, cluster: Cluster, units: Units, verdicts: Verdicts, store: Store, config: ReportConfig
+    ) -> None:
+        """Start with nothing told."""
+        #: What was written or could not be, by kind: ``condition``, ``event``, ``refused``, ...
+        self.counts: Counter[str] = Counter()
+        self._cluster = cluster
+        self._units = units
+        self._verdicts = verdicts
+        self._store = store
+        self._config = config
+        self._component = min(cluster.config.scheduler_names)
+        #: int64[row]: serial of the pod that was told of last.
+        self._told: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: float64[row]: clock time before which a row that was told of is left alone.
+        self._due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
+        #: bool[row]: its condition says that it waits.
+        self._waits: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        #: int32[row]: how often its event was told.
+        self._events: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        #: float64[row]: clock time before which its event is not told again.
+        self._event_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
+        self._given_up: dict[int, tuple[int, str]] = {}
+        self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
+        self._written: deque[tuple[float, str, str]] = deque()
+        self._next = float("-inf")
+        self._more = False
+        self._forming_at = float("-inf")
+
+    # ------------------------------------------------------------ what is heard
+
+    def given_up(self, failures: Iterable[Failure]) -> None:
+        """Units were given up: their pods are told why."""
+        for failure in failures:
+            for row in failure.rows:
+                serial = int(self._cluster.pods.serial[row])
+                self._given_up[row] = serial, failure.message
+
+    def placed(self, rows: npt.NDArray[np.int64]) -> None:
+        """Pods got nodes; where that is told, the oldest are left out when there are too many."""
+        if self._config.scheduled and len(rows):
+            serials = self._cluster.pods.serial[rows].tolist()
+            self._placed.extend(zip(rows.tolist(), serials, strict=True))
+
+    # ------------------------------------------------------------ what is told
+
+    def next_due(self) -> float:
+        """Clock time of the next batch; infinity while nobody is known to wait for it."""
+        return self._next if self._more else float("inf")
+
+    def report(self, now: float, clock: Clock) -> int:
+        """Write the next batch if its time has come; returns how many pods were told of."""
+        self._more = now < self._next
+        if self._more:
+            return 0
+        self._next = now + self._config.every
+        self._fit()
+        self._expire(now)
+        rows = self._wanting(now)
+        batch = rows[: self._config.at_once]
+        told = self._tell(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
+        if len(batch) < len(rows) or self._placed:
+            self._more = True
+        return told + self._tell_placed(clock.now())
+
+    def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
+        """Tell what is left, up to a limit: a run has ended, and nobody waits for decisions."""
+        self._fit()
+        told, self._forming_at = 0, float("-inf")
+        rows = self._wanting(now)[:limit]
+        for low in range(0, len(rows), self._config.at_once):
+            batch = rows[low : low + self._config.at_once]
+            told += self._tell(batch, now, clock.now(), at_any_cost=True)
+        while self._placed:
+            told += self._tell_placed(clock.now())
+        return told
+
+    def _wanting(self, now: float) -> npt.NDArray[np.int64]:
+        """Rows to look at: those never told of first, then those whose time has come."""
+        pods = self._cluster.pods
+        count = pods.length
+        states, serials = pods.state[:count], pods.serial[:count]
+        known = self._told[:count] == serials
+        waiting = _TELLING[states] & ~(known & (self._due[:count] > now))
+        stale = (states == PodState.BOUND) & known & self._waits[:count]
+        rows = np.flatnonzero(waiting | stale)
+        rows = np.union1d(rows, self._forming(now))
+        ordered: npt.NDArray[np.int64] = rows[np.argsort(known[rows], kind="stable")]
+        return ordered
+
+    def _forming(self, now: float) -> npt.NDArray[np.int64]:
+        """Rows of gangs that lack pods or their PodGroup: they are pending by their states.
+
+        All gangs are gone through, so only once a second.
+        """
+        if now < self._forming_at:
+            return np.zeros(0, np.int64)
+        self._forming_at = now + 1.0
+        rows = [
+            row
+            for unit in self._units.by_identity.values()
+            if unit.state is UnitState.FORMING
+            for row in unit.pending
+        ]
+        found = np.array(rows, np.int64)
+        serials = self._cluster.pods.serial[found]
+        wanting = (self._told[found] != serials) | (self._due[found] <= now)
+        return np.asarray(found[wanting], np.int64)
+
+    def _fit(self) -> None:
+        """Follow the number of rows."""
+        missing = len(self._cluster.pods.state) - len(self._told)
+        if missing <= 0:
+            return
+        for name in ("_told", "_due", "_waits", "_events", "_event_due"):
+            column = getattr(self, name)
+            setattr(self, name, np.concatenate([column, np.zeros(missing, column.dtype)]))
+
+    def _tell(
+        self, rows: npt.NDArray[np.int64], now: float, wall: float, *, at_any_cost: bool
+    ) -> int:
+        """Tell of some pods; returns of how many."""
+        pods, words = self._cluster.pods, {}
+        fresh = rows[self._told[rows] != pods.serial[rows]]
+        self._events[fresh], self._event_due[fresh], self._waits[fresh] = 0, 0.0, False
+        for row in rows.tolist():
+            word = self._word(row, now, at_any_cost=at_any_cost)
+            if word is not None:
+                words[row] = word
+        self._told[rows] = pods.serial[rows]
+        self._due[rows] = now + self._config.again_after
+        unasked = [row for row in rows.tolist() if row not in words]
+        self._due[unasked] = now + 1.0
+        self._more = bool(unasked)
+        records = {row: self._record(row) for row in words}
+        found = [(row, record) for row, record in records.items() if record is not None]
+        if self._config.conditions:
+            self._condition([(row, record, words[row]) for row, record in found], now, wall)
+        if self._config.events:
+            self._tell_events([(row, record, words[row]) for row, record in found], now, wall)
+        return len(found)
+
+    def _word(self, row: int, now: float, *, at_any_cost: bool) -> Word | None:
+        """What is to be said of a pod; ``None`` for nothing now."""
+        pods = self._cluster.pods
+        state = PodState(int(pods.state[row]))
+        if state is PodState.BOUND:
+            return HAS_NODE
+        if state is PodState.GATED:
+            return Word(False, GATED, GATED_MESSAGE)
+        serial, message = self._given_up.get(row, (0, ""))
+        unit = self._units.of_row(row)
+        if message and serial == pods.serial[row] and unit is not None:
+            if unit.state is UnitState.FAILED:
+                return Word(False, UNSCHEDULABLE, message)
+            del self._given_up[row]
+        if unit is not None and unit.state is UnitState.FORMING:
+            return Word(False, UNSCHEDULABLE, _lacking(unit))
+        said = self._verdicts.of(int(pods.class_id[row]), now, at_any_cost=at_any_cost)
+        if said is None:
+            return None
+        if not said.available:
+            return Word(False, UNSCHEDULABLE, said.message)
+        if unit is not None and unit.still_needed > 1:
+            return Word(False, UNSCHEDULABLE, _short(unit, said.available, said.total))
+        return None
+
+    def _record(self, row: int) -> Record | None:
+        pods = self._cluster.pods
+        record = self._store.get(POD, pods.namespace[row], pods.name[row])
+        return record if record is not None and record.uid == pods.uid[row] else None
+
+    def _condition(
+        self, about: Sequence[tuple[int, Record, Word]], now: float, wall: float
+    ) -> None:
+        """Conditions where they differ from what is to be said."""
+        rows, patches = [], []
+        for row, record, word in about:
+            if bool(record.node) != word.scheduled:
+                continue
+            self._waits[row] = not word.scheduled
+            patch = condition_patch(record, word, wall)
+            if patch is not None:
+                rows.append(row)
+                patches.append(patch)
+        if not patches:
+            return
+        for row, reply in zip(rows, self._store.patch_status(POD, patches), strict=True):
+            if reply.outcome is Outcome.OK and reply.record is not None:
+                self.counts["condition"] += 1
+                self._own(reply.record.version)
+                continue
+            self.counts[f"condition {reply.outcome.value}"] += 1
+            self._due[row] = now + (0.0 if reply.outcome is Outcome.CONFLICT else 1.0)
+
+    def _own(self, version: int) -> None:
+        own = self._cluster.own_writes
+        if len(own) >= OWN_WRITES:
+            own.clear()
+        own.add(version)
+
+    # ------------------------------------------------------------ events
+
+    def _tell_events(
+        self, about: Sequence[tuple[int, Record, Word]], now: float, wall: float
+    ) -> None:
+        """One event a pod, told again now and then."""
+        first: list[tuple[Record, Word]] = []
+        again: list[Patch] = []
+        for row, record, word in about:
+            if word.scheduled or word.reason == GATED or self._event_due[row] > now:
+                continue
+            self._event_due[row] = now + self._config.event_every
+            self._events[row] += 1
+            if self._events[row] == 1:
+                first.append((record, word))
+            else:
+                again.append(event_again(record, word, int(self._events[row]), wall))
+        self._create_events(first, now, wall)
+        if again:
+            replies = self._store.patch(EVENT, again)
+            self.counts["event"] += sum(reply.outcome is Outcome.OK for reply in replies)
+
+    def _create_events(self, first: Sequence[tuple[Record, Word]], now: float, wall: float) -> None:
+        if not first:
+            return
+        bodies = [event_body(record, word, self._component, wall) for record, word in first]
+        again = []
+        for (record, word), reply in zip(first, self._store.create(EVENT, bodies), strict=True):
+            if reply.outcome is Outcome.OK and reply.record is not None:
+                self.counts["event"] += 1
+                self._written.append((now, record.namespace, reply.record.name))
+            elif reply.code is Code.ALREADY_EXISTS:  # told before a restart
+                again.append(event_again(record, word, 2, wall))
+            else:
+                self.counts[f"event {reply.outcome.value}"] += 1
+        if again:
+            self._store.patch(EVENT, again)
+
+    def _tell_placed(self, wall: float) -> int:
+        """The next pods that got a node."""
+        pods = self._cluster.pods
+        told: list[tuple[Record, Word]] = []
+        while self._placed and len(told) < self._config.at_once:
+            row, serial = self._placed.popleft()
+            record = self._record(row) if pods.serial[row] == serial else None
+            if record is not None and record.node:
+                key = f"{record.namespace}/{record.name}"
+                message = f"Successfully assigned {key} to {record.node}"
+                told.append((record, Word(scheduled=True, message=message)))
+        self._create_events(told, 0.0, wall)
+        return len(told)
+
+    def _expire(self, now: float) -> None:
+        """Remove events that nobody wants any more."""
+        gone = []
+        while self._written and self._written[0][0] + self._config.keep_events < now:
+            _, space, name = self._written.popleft()
+            gone.append(Deletion(space, name))
+            if len(gone) == self._config.at_once:
+                break
+        if gone:
+            self._store.delete(EVENT, gone)
+
+
+def _lacking(unit: Unit) -> str:
+    """Why a unit that is not whole waits."""
+    name = unit.key.partition("/")[2]
+    if unit.min_member == NO_GROUP:
+        return f"PodGroup {name} does not exist"
+    return f"only {unit.size} of the {unit.min_member} pods of {name} exist"
+
+
+def _short(unit: Unit, available: int, total: int) -> str:
+    """Why a gang waits whose pods would fit alone."""
+    name = unit.key.partition("/")[2]
+    return (
+        f"{available}/{total} nodes are available: {name} needs room for "
+        f"{unit.still_needed} pods together."
+    )

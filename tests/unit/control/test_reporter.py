@@ -1,0 +1,197 @@
+"""What waits is told in the store: in kube-scheduler's words, once, and taken back when it ends."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stretto.api.kinds import EVENT, POD, POD_GROUP
+from stretto.control.reporter import ReportConfig
+from stretto.stores.store import Outcome, Patch, Reply
+from stretto.testing import Harness, make_group, make_node, make_pod
+
+GATED = {"schedulingGates": [{"name": "wait"}]}
+
+
+def harness(report: ReportConfig | None = None, **more: Any) -> Harness:
+    config = {"tier": "numpy", "report": report or ReportConfig()}
+    return Harness(nodes=[make_node("n", cpu="4")], config=config, **more)
+
+
+def conditions(at: Harness, name: str) -> list[dict[str, Any]]:
+    record = at.store.get(POD, "default", name)
+    assert record is not None
+    found: list[dict[str, Any]] = json.loads(record.body).get("status", {}).get("conditions", [])
+    return found
+
+
+def events(at: Harness) -> list[dict[str, Any]]:
+    return [json.loads(record.body) for record in at.store.list(EVENT).records]
+
+
+def test_a_pod_that_fits_nowhere_is_told_so_in_a_condition_and_an_event() -> None:
+    at = harness()
+    at.submit(make_pod("big", cpu="64"))
+    at.settle(1)
+    (condition,) = conditions(at, "big")
+    assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
+    assert condition["reason"] == "Unschedulable"
+    assert condition["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    (event,) = events(at)
+    assert (event["reason"], event["type"], event["count"]) == ("FailedScheduling", "Warning", 1)
+    assert event["message"] == condition["message"]
+    assert event["involvedObject"]["name"] == "big"
+
+
+def test_a_gated_pod_has_kubernetes_own_condition_and_no_event() -> None:
+    at = harness()
+    at.submit(make_pod("gated", spec=GATED))
+    at.settle(1)
+    (condition,) = conditions(at, "gated")
+    assert condition["reason"] == "SchedulingGated"
+    assert events(at) == []
+
+
+def test_what_no_longer_holds_is_taken_back() -> None:
+    at = harness()
+    at.submit(make_pod("first", cpu="4"))
+    at.settle()
+    at.submit(make_pod("second", cpu="4"))
+    at.settle(1)
+    assert conditions(at, "second")[0]["status"] == "False"
+    at.delete("first")
+    at.settle(15)
+    assert at.node_of("second") == "n"
+    (condition,) = conditions(at, "second")
+    assert condition["status"] == "True"
+    assert "reason" not in condition
+
+
+def test_telling_wakes_nobody_and_is_not_told_twice() -> None:
+    at = harness()
+    at.submit(*(make_pod(f"p{i}", cpu="64") for i in range(5)))
+    at.settle(1)
+    reporter = at.plane.reporter
+    assert reporter is not None
+    before = at.store.list(POD).version
+    at.settle(30)
+    assert reporter.counts == {"condition": 5, "event": 5}
+    assert at.store.list(POD).version == before
+    assert at.plane.cluster.own_writes == set()
+
+
+def test_other_conditions_of_a_pod_are_kept() -> None:
+    at = harness()
+    at.submit(make_pod("big", cpu="64"))
+    mine = {"type": "Mine", "status": "True"}
+    at.store.patch_status(POD, [Patch("default", "big", {"status": {"conditions": [mine]}})])
+    at.settle(1)
+    assert [each["type"] for each in conditions(at, "big")] == ["Mine", "PodScheduled"]
+
+
+def test_a_burst_is_told_in_bounded_batches() -> None:
+    at = harness(ReportConfig(at_once=10, every=1.0))
+    at.submit(*(make_pod(f"p{i}", cpu="64") for i in range(35)))
+    at.settle()
+    counts = []
+    for _ in range(4):
+        counts.append(len(events(at)))
+        at.settle(1)
+    assert counts == [10, 20, 30, 35]
+
+
+def test_an_event_is_told_again_now_and_then_as_the_same_object() -> None:
+    at = harness(ReportConfig(again_after=1.0, event_every=5.0))
+    at.submit(make_pod("big", cpu="64"))
+    at.settle(1)
+    at.submit(make_pod("other"))
+    at.settle(1)
+    assert [event["count"] for event in events(at)] == [1]
+    at.clock.advance(6)
+    at.submit(make_pod("another"))
+    at.settle(1)
+    assert [event["count"] for event in events(at)] == [2]
+
+
+def test_a_gang_that_lacks_pods_or_its_group_is_told_so() -> None:
+    at = harness()
+    at.create(POD_GROUP, make_group("g", 3))
+    at.submit(make_pod("a", group="g"), make_pod("b", group="nobody"))
+    at.settle(2)
+    assert conditions(at, "a")[0]["message"] == "only 1 of the 3 pods of default/g exist"
+    assert conditions(at, "b")[0]["message"] == "PodGroup default/nobody does not exist"
+
+
+def test_a_gang_that_is_short_is_told_how_many_must_fit_together() -> None:
+    at = harness()
+    at.create(POD_GROUP, make_group("g", 3))
+    at.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
+    at.settle(2)
+    expected = "1/1 nodes are available: default/g needs room for 3 pods together."
+    assert conditions(at, "p0")[0]["message"] == expected
+
+
+def test_pods_that_got_a_node_are_told_of_where_that_is_wanted() -> None:
+    at = harness(ReportConfig(scheduled=True))
+    at.submit(make_pod("web"))
+    at.settle(1)
+    (event,) = events(at)
+    assert (event["reason"], event["type"]) == ("Scheduled", "Normal")
+    assert event["message"] == "Successfully assigned default/web to n"
+
+
+def test_events_are_removed_after_their_time() -> None:
+    at = harness(ReportConfig(keep_events=60))
+    at.submit(make_pod("big", cpu="64"))
+    at.settle(1)
+    at.delete("big")
+    at.settle(1)
+    at.clock.advance(100)
+    at.submit(make_pod("web"))
+    at.settle(1)
+    assert events(at) == []
+
+
+def test_what_is_left_is_told_at_the_end() -> None:
+    at = harness(ReportConfig(at_once=2, every=1e9))
+    at.submit(*(make_pod(f"p{i}", cpu="64") for i in range(9)))
+    at.settle()
+    assert len(events(at)) == 2
+    reporter = at.plane.reporter
+    assert reporter is not None
+    reporter.finish(at.clock.monotonic(), at.clock)
+    assert len(events(at)) == 9
+
+
+def test_a_pod_that_contradicts_itself_is_told_why() -> None:
+    at = harness()
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    notes = {"stretto.dev/min-member": "many"}
+    at.submit(make_pod("odd", owner=owner, annotations=notes))
+    at.settle(1)
+    assert "min-member: got 'many'" in conditions(at, "odd")[0]["message"]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CONFLICT, Outcome.REFUSED, Outcome.UNKNOWN])
+def test_a_write_that_fails_stops_nothing_and_is_tried_again(
+    outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = harness()
+    good = at.store.patch_status
+    monkeypatch.setattr(at.store, "patch_status", lambda kind, some: [Reply(outcome)] * len(some))
+    at.submit(make_pod("big", cpu="64"), make_pod("web"))
+    at.settle(1)
+    assert at.node_of("web") == "n"
+    monkeypatch.setattr(at.store, "patch_status", good)
+    at.settle(1)
+    at.submit(make_pod("web-2"))
+    at.settle(3)
+    assert conditions(at, "big")[0]["status"] == "False"
+
+
+def test_nobody_is_told_unless_that_is_wanted() -> None:
+    at = Harness(nodes=[make_node("n")], config={"tier": "numpy"})
+    at.submit(make_pod("big", cpu="64"))
+    at.settle(5)
+    assert at.plane.reporter is None
+    assert events(at) == []
