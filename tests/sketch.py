@@ -51,7 +51,6 @@ def a_class(**spec: Any) -> PodClass:
         requests=(),
         ports=(),
         devices=(),
-        labels=(),
     )
 
 

@@ -4,7 +4,8 @@ Interning has two steps. The raw bytes of the scheduling sub-trees, as they came
 first: pods of one template hit here for the price of one hash. On a miss the spec is decoded in
 full and brought into a canonical form (sorted, quantities as integers), so that a different order
 of fields or a differently spelt quantity still finds the same class. Pins (node name) and what is
-the pod's own (name, unselected labels, volumes' claims) are no part of a class.
+the pod's own (name, labels, volumes' claims) are no part of a class; what labels mean to other
+pods' rules is, as ``Wants`` (``state.domains`` derives such classes).
 
 Ids are small integers that columns hold; one whose last pod has gone may be given again, and the
 class's serial tells the users apart.
@@ -23,6 +24,7 @@ from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head
 from stretto.api.pods import Pod, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
+from stretto.state.domain_terms import NO_WANTS, Wants, is_social
 from stretto.state.resources import FIRST_NAMES, PODS, Resources, check_amounts
 from stretto.state.topology_notes import NO_ASKS, Asks, has_notes, own_notes, read_asks
 
@@ -48,6 +50,10 @@ _ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _MILLI: Final = re.compile("[1-9][0-9]{0,3}")
 
 
+Form = tuple[bytes, Wants]
+"""What tells classes apart: the canonical spec, and what is wanted of other pods."""
+
+
 class PodClass(msgspec.Struct, frozen=True, eq=False):
     """What all pods of a class ask for."""
 
@@ -63,12 +69,10 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     ports: tuple[HostPort, ...]
     #: Devices asked for.
     devices: tuple[DeviceRequest, ...]
-    #: The labels that some selector reads, sorted.
-    labels: tuple[tuple[str, str], ...]
-    #: Namespace, where a rule of the spec or a selector depends on it; else empty.
-    namespace: str = ""
     #: What its annotations ask of NUMA nodes, rules and places.
     asks: Asks = NO_ASKS
+    #: What it wants of other pods, and where its pods count.
+    wants: Wants = NO_WANTS
 
 
 class Classes:
@@ -83,8 +87,8 @@ class Classes:
         self._resources = resources
         self._by_id: list[PodClass | None] = []
         self._by_bytes: dict[bytes, int] = {}
-        self._by_form: dict[bytes, int] = {}
-        self._forms: list[bytes] = []
+        self._by_form: dict[Form, int] = {}
+        self._forms: list[Form] = []
         self._unused: dict[int, None] = {}
         self._free_ids: list[int] = []
         self._next_serial = 1
@@ -93,6 +97,12 @@ class Classes:
         #: uint8[class]: not 0 where a claim needs more than amounts; ``STAGED`` is set where it is
         #: not placed by score alone.
         self.special: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
+        #: uint8[class]: 1 where the spec says anything of other pods.
+        self.social: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
+        #: uint8[class]: 1 where some rule counts its pods.
+        self.counted: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
+        #: int64[class]: serial of the class that uses an id now; 0 when none does.
+        self.serials: npt.NDArray[np.int64] = np.zeros(64, np.int64)
 
     def __len__(self) -> int:
         """Ids ever given; some may be free now."""
@@ -174,6 +184,26 @@ class Classes:
             if len(self._unused) > CLASS_LIMIT:
                 self._forget(next(iter(self._unused)))
 
+    def derive(self, class_id: int, wants: Wants) -> int:
+        """The class of the same spec with other wants."""
+        form = self._forms[class_id][0]
+        found = self._by_form.get((form, wants))
+        if found is not None:
+            return found
+        return self._add(msgspec.structs.replace(self[class_id], wants=wants), form)
+
+    def is_of(self, class_id: int, spec_class: int) -> bool:
+        """Whether a class has the same spec as another, whatever it wants of other pods."""
+        return self._forms[class_id][0] == self._forms[spec_class][0]
+
+    def move(self, before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]) -> None:
+        """Count pods that changed their classes."""
+        for class_id, count in zip(*np.unique(after, return_counts=True), strict=True):
+            self.use(int(class_id), int(count))
+        for class_id, count in zip(*np.unique(before, return_counts=True), strict=True):
+            self.users[class_id] -= int(count) - 1
+            self.leave(int(class_id))
+
     def scaled_requests(self, class_id: int) -> list[tuple[int, int]]:
         """Requests in scan steps, rounded up."""
         scale = self._resources.scaled_request
@@ -186,27 +216,29 @@ class Classes:
                 made.requests,
                 made.ports,
                 made.devices,
-                made.labels,
-                made.namespace,
                 made.spec,
                 made.asks,
             ],
             order="sorted",
         )
-        found = self._by_form.get(form)
+        found = self._by_form.get((form, NO_WANTS))
         if found is not None:
             return found
+        return self._add(made, form)
+
+    def _add(self, made: PodClass, form: bytes) -> int:
+        """Give a class an id."""
         class_id = self._free_ids.pop() if self._free_ids else len(self._by_id)
         made = msgspec.structs.replace(made, id=class_id, serial=self._next_serial)
         self._next_serial += 1
         if class_id == len(self._by_id):
             self._by_id.append(made)
-            self._forms.append(form)
+            self._forms.append((form, made.wants))
             self.users.append(0)
         else:
             self._by_id[class_id] = made
-            self._forms[class_id] = form
-        self._by_form[form] = class_id
+            self._forms[class_id] = (form, made.wants)
+        self._by_form[form, made.wants] = class_id
         self._unused[class_id] = None
         self._note_amounts(made)
         return class_id
@@ -219,11 +251,18 @@ class Classes:
             more = np.zeros((length, wide), np.int64)
             more[:rows, :width] = self._asks
             self._asks = more
-            self.special = np.concatenate([self.special, np.zeros(length - rows, np.uint8)])
+            longer = np.zeros(length - rows, np.uint8)
+            self.special = np.concatenate([self.special, longer])
+            self.social = np.concatenate([self.social, longer])
+            self.counted = np.concatenate([self.counted, longer])
+            self.serials = np.concatenate([self.serials, longer.astype(np.int64)])
         self._asks[pod.id] = 0
         for column, amount in pod.requests:
             self._asks[pod.id, column] = amount
         self._asks[pod.id, PODS] = 1
+        self.serials[pod.id] = pod.serial
+        self.social[pod.id] = is_social(pod.spec)
+        self.counted[pod.id] = bool(pod.wants.counted)
         self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
 
     def _build(self, head: PodHead, body: bytes) -> PodClass:
@@ -244,7 +283,6 @@ class Classes:
             requests=asked,
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
-            labels=(),
             asks=_asks(head.metadata),
         )
 
@@ -252,7 +290,8 @@ class Classes:
         del self._unused[class_id]
         self._by_form.pop(self._forms[class_id], None)
         self._by_id[class_id] = None
-        self._forms[class_id] = b""
+        self._forms[class_id] = (b"", NO_WANTS)
+        self.serials[class_id] = 0
         self._by_bytes.clear()
         self._by_body.clear()
         self._free_ids.append(class_id)

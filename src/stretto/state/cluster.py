@@ -22,6 +22,7 @@ from stretto.state.changes import Changes
 from stretto.state.claims import Basis
 from stretto.state.classes import GPU, GPU_DEVICES, Classes
 from stretto.state.devices import MAX_DEVICES, mask_to_text
+from stretto.state.domains import Domains
 from stretto.state.evictions import Evictions
 from stretto.state.ledger import Ledger
 from stretto.state.nodes import Nodes, zone_name
@@ -80,6 +81,8 @@ class Cluster:
         self.traits = TraitTable()
         #: Pods that are to leave, and the claims that wait for their room.
         self.evictions = Evictions(self.pods)
+        #: What rules between pods count: tags, populations, classes that say what is wanted.
+        self.domains = Domains(self.pods, self.classes, self.objects)
         #: PodGroups by ``namespace/name``.
         self.groups: dict[str, PodGroup] = {}
         #: Values of PriorityClasses by name.
@@ -95,13 +98,17 @@ class Cluster:
         #: Wall clock less engine clock, in seconds: what times written by others are read by.
         self.wall_offset = 0.0
         self._strays: dict[str, set[int]] = {}
-        #: What a pod that comes to a node may cure: nothing, where no rule asks who is where.
-        self._placing = Cure.POD_PLACED if self.config.whole else Cure.NONE
 
     @property
     def basis(self) -> Basis:
         """What a snapshot taken now would reflect."""
         return Basis(self.ledger.head, self.objects.version)
+
+    def placing_cures(self, class_ids: npt.NDArray[np.int32] | int) -> Cure:
+        """What pods of these classes may cure by coming: nothing, where no rule counts them."""
+        if self.config.whole or np.any(self.classes.counted[class_ids]):
+            return Cure.POD_PLACED
+        return Cure.NONE
 
     # ------------------------------------------------------------ nodes
 
@@ -161,6 +168,7 @@ class Cluster:
     ) -> None:
         slot = self.ledger.add_node(zone, allocatable)
         self.nodes.grow(self.ledger.slots.size)
+        self.domains.grow(self.ledger.slots.size)
         self.nodes.put(slot, node)
         self._install_devices(slot, devices)
         self.nodes.reports.born[node.metadata.name] = node.metadata.creation_timestamp or ""
@@ -274,7 +282,7 @@ class Cluster:
             self.ledger.ports.learn(pod.ports)
             self.ledger.ports.take(slot, pod.ports)
         self.ledger.charge(slot, pod.requests)
-        self.changes.cures |= self._placing
+        self.changes.cures |= self.placing_cures(pod.id)
         self.pods.slot[row] = slot
         self.pods.log.add(row)
         self.pods.generation[row] = self.ledger.slots.generation[slot]
@@ -314,7 +322,7 @@ class Cluster:
     def charge_plain(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int32]) -> None:
         """Charge many pods of plain classes (amounts only) at once."""
         if len(rows):
-            self.changes.cures |= self._placing
+            self.changes.cures |= self.placing_cures(self.pods.class_id[rows])
         self._add_amounts(rows, slots, 1)
         self.pods.slot[rows] = slots
         self.pods.log.extend(rows)

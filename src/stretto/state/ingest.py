@@ -160,6 +160,7 @@ class Ingest:
         cluster.changes.departures.append(Departure(row, int(pods.serial[row]), pods.uid[row]))
         cluster.classes.leave(int(pods.class_id[row]))
         cluster.traits.leave(int(pods.traits[row]))
+        cluster.domains.end(row)
         pods.remove(row)
         pods.log.add(row)
 
@@ -197,6 +198,8 @@ class Ingest:
         if len(cluster.traits) > 1:
             for new in wanted:
                 cluster.traits.use(new.traits)
+        cluster.domains.tags.use(cluster.pods.tag[rows])
+        cluster.domains.admit(rows)
         self._settle(rows.tolist(), wanted, kept, now)
 
     def _settle(
@@ -246,11 +249,12 @@ class Ingest:
         """The row to make of a record, or ``None`` for a pod that is none of our business."""
         cluster = self._cluster
         if record.node and head is None and not _may_be_finished(record):
-            class_id = cluster.classes.intern_shared(None, record.body)
+            tag, head = cluster.domains.tags.intern_shared(record.namespace, record.body)
+            class_id = cluster.classes.intern_shared(head, record.body)
             priority, traits = self._ranks.of_running(record)
             return NewPod(
                 record.uid, record.namespace, record.name, class_id, priority, record.version, now,
-                PodState.BOUND, traits,
+                PodState.BOUND, traits, tag,
             )  # fmt: skip
         if head is None:
             head = decode_pod_head(record.body)
@@ -272,6 +276,7 @@ class Ingest:
         return NewPod(
             record.uid, record.namespace, record.name, class_id, priority, record.version, now,
             state, cluster.traits.number_of(record.namespace, head),
+            cluster.domains.tags.of_head(record.namespace, head),
         )  # fmt: skip
 
     def _one(self, event: Event, row: int | None, now: float) -> None:
@@ -333,23 +338,30 @@ class Ingest:
         cluster.changes.cures |= Cure.POD_CHANGED
 
     def _change_class(self, row: int, record: Record, head: PodHead) -> None:
-        """Re-intern a changed spec; what is charged follows it."""
+        """Re-intern a changed spec or changed labels; what is charged follows."""
         cluster, pods = self._cluster, self._cluster.pods
         try:
             class_id = cluster.classes.intern(head, record.body)
+            tag = cluster.domains.tags.of_head(record.namespace, head)
         except InputError as error:
             cluster.abnormal[_key(record)] = str(error)
             return
         old = int(pods.class_id[row])
-        if class_id == old:
+        same = cluster.classes.is_of(old, class_id)
+        if same and tag == pods.tag[row]:
             return
         slot, mask = int(pods.slot[row]), int(pods.devices[row])
-        if slot != NO_SLOT:
+        if slot != NO_SLOT and not same:
             cluster.refund(row)
+        cluster.domains.retag(row, tag)
         cluster.classes.use(class_id)
         pods.class_id[row] = class_id
         cluster.classes.leave(old)
-        if slot != NO_SLOT:
+        cluster.domains.admit(np.array([row]))
+        pods.log.add(row)
+        if slot != NO_SLOT and same:
+            cluster.changes.cures |= Cure.POD_LABELS
+        elif slot != NO_SLOT:
             cluster.charge(row, slot, mask)
             cluster.changes.resized.append(row)
 

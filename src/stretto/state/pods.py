@@ -31,6 +31,7 @@ _ZEROED: Final = (
     "serial",
     "traits",
     "leaving",
+    "tag",
 )
 """Columns of rows that begin with 0."""
 
@@ -103,6 +104,8 @@ class NewPod(NamedTuple):
     state: PodState = PodState.PENDING
     #: Number of its traits.
     traits: int = 0
+    #: Tag of its namespace and labels.
+    tag: int = 0
 
 
 class Pods:
@@ -130,6 +133,8 @@ class Pods:
         self.serial: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
         #: int32[row]: number of the pod's traits (``state.traits``); 0 where nobody asks.
         self.traits: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: int32[row]: tag of its namespace and labels (``state.tags``).
+        self.tag: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: uint8[row]: ``evictions.Stay``: whether the pod is leaving its node.
         self.leaving: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
         #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
@@ -174,7 +179,7 @@ class Pods:
         rows = reused + list(range(self._length, self._length + fresh))
         self._length += fresh
         columns = zip(*pods, strict=True)
-        uids, spaces, names, classes, priorities, versions, since, states, traits = columns
+        uids, spaces, names, classes, priorities, versions, since, states, traits, tags = columns
         index = np.array(rows, np.int64)
         self.class_id[index] = classes
         self.priority[index] = priorities
@@ -184,6 +189,7 @@ class Pods:
         self.slot[index] = NO_SLOT
         self.devices[index] = 0
         self.traits[index] = traits
+        self.tag[index] = tags
         self.leaving[index] = 0
         self.started[index] = np.inf
         self.serial[index] = np.arange(self._next_serial, self._next_serial + count)

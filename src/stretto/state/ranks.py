@@ -108,6 +108,8 @@ def note_stay(cluster: Cluster, row: int, record: Record, head: PodHead | None) 
         leaving = Leaving(int(pods.serial[row]), int(pods.slot[row]), None, "", acknowledged=True)
         cluster.evictions.leave(row, leaving)
         pods.log.add(row)
+        if cluster.classes.counted[pods.class_id[row]]:
+            cluster.changes.cures |= Cure.POD_LABELS
     elif record.deleting:
         cluster.evictions.leaving[row].acknowledged = True
 

@@ -1,0 +1,268 @@
+"""Who counts where: the rules between pods, in numbers, kept in step with the rows.
+
+Every pod's row has a tag (namespace and labels). When a pod states a term or a constraint, the
+populations that it speaks of are numbered and counted by slot, and the rows that the news concerns
+get classes that say so: what a class wants of other pods, and where its pods count, is in its
+``Wants``. So a class is all that a shard, a waiting room or a judge must know of a pod.
+
+Counts follow the log of rows: each row remembers as what and where it was counted, so that whatever
+becomes of it is put right by looking at it again. Clusters in which no pod speaks of others pay for
+nothing but the tags.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.classes import Classes
+from stretto.state.domain_counts import Counts
+from stretto.state.domain_terms import Carried, Population
+from stretto.state.domain_wants import Pair, Wishes
+from stretto.state.objects import Objects
+from stretto.state.pods import NO_SLOT, Pods
+from stretto.state.tags import Tags
+
+Rows = npt.NDArray[np.int64]
+
+SPARE: Final = 4096
+"""Populations beyond twice those of the last clearing before all are numbered anew."""
+NOWHERE: Final = 0
+"""Number of the membership of pods that count for nobody."""
+
+
+class Domains:
+    """Tags, populations and counts of one cluster."""
+
+    def __init__(self, pods: Pods, classes: Classes, objects: Objects) -> None:
+        """Start with nothing said."""
+        #: Namespaces and labels of pods.
+        self.tags = Tags()
+        #: Pods of every population by slot; ``follow`` brings them up to date.
+        self.counts = Counts()
+        self._pods = pods
+        self._classes = classes
+        self._wishes = Wishes(classes, self.tags, objects)
+        self._members = _Members(classes, self._wishes)
+        self._slots = 0
+        self._clear_at = SPARE
+        self._position = 0
+        self._counted_as: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._counted_at: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+
+    @property
+    def populations(self) -> list[Population | Carried]:
+        """Populations by number."""
+        return self._wishes.populations
+
+    @property
+    def epoch(self) -> int:
+        """Rises when populations are numbered anew."""
+        return self.counts.epoch
+
+    @property
+    def defaults(self) -> bool:
+        """Whether pods without constraints are spread by the cluster's defaults."""
+        return self._wishes.defaults
+
+    @defaults.setter
+    def defaults(self, wanted: bool) -> None:
+        self._wishes.defaults = wanted
+
+    def grow(self, slots: int) -> None:
+        """Make room for ``slots`` slots."""
+        self._slots = max(self._slots, slots)
+        self.counts.fit(len(self.populations), self._slots)
+
+    # ------------------------------------------------------------ classes
+
+    def admit(self, rows: Rows) -> None:
+        """New or changed rows: they and whom they concern get classes that say what is wanted."""
+        if not len(rows) or not self._any_concern(rows):
+            return
+        self._clear_if_many()
+        fresh = self._wishes.hear(self._pairs(rows))
+        if fresh:
+            concerned = self._wishes.spread_news(fresh)
+            self._reclass(np.setdiff1d(self._rows_of(concerned), rows))
+        self._reclass(rows)
+
+    def reconsider(self, namespaces: Iterable[str]) -> Rows:
+        """Namespaces, services or owners have changed: classes of their pods anew; those rows."""
+        if not self.populations and not self.defaults:
+            return np.zeros(0, np.int64)
+        concerned = self.tags.within(namespaces)
+        self._wishes.forget(np.flatnonzero(concerned).tolist())
+        rows = self._rows_of(concerned)
+        fresh = self._wishes.hear(self._pairs(rows))
+        if fresh:
+            others = self._wishes.spread_news(fresh)
+            self._reclass(np.setdiff1d(self._rows_of(others), rows))
+        self._reclass(rows)
+        self.counts.void_log()
+        return rows
+
+    def retag(self, row: int, tag: int) -> None:
+        """A pod's labels are others now; its class must be admitted anew."""
+        pods = self._pods
+        gone = self.tags.leave(int(pods.tag[row]))
+        if gone >= 0:
+            self._wishes.forget((gone,))
+        pods.tag[row] = tag
+        self.tags.use(pods.tag[row : row + 1])
+
+    def end(self, row: int) -> None:
+        """A pod has gone; its row still has its tag."""
+        gone = self.tags.leave(int(self._pods.tag[row]))
+        if gone >= 0:
+            self._wishes.forget((gone,))
+
+    def _any_concern(self, rows: Rows) -> bool:
+        if self.populations or self.defaults:
+            return True
+        return bool(self._classes.social[self._pods.class_id[rows]].any())
+
+    def _rows_of(self, tags: npt.NDArray[np.bool_]) -> Rows:
+        """Rows in use of some tags."""
+        pods = self._pods
+        rows = np.flatnonzero(tags[pods.tag[: pods.length]])
+        return rows[pods.serial[rows] > 0]
+
+    def _pairs(self, rows: Rows) -> list[Pair]:
+        """Distinct (class id, tag) of some rows."""
+        pods = self._pods
+        keys = np.unique(pods.class_id[rows].astype(np.int64) << 32 | pods.tag[rows])
+        return list(zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True))
+
+    def _reclass(self, rows: Rows) -> None:
+        """Give rows the classes that are right now."""
+        pods = self._pods
+        if not len(rows):
+            return
+        keys = pods.class_id[rows].astype(np.int64) << 32 | pods.tag[rows]
+        pairs, inverse = np.unique(keys, return_inverse=True)
+        classed = self._wishes.classes_for([(k >> 32, k & 0xFFFFFFFF) for k in pairs.tolist()])
+        after = np.array(classed, np.int32)[inverse]
+        moved = after != pods.class_id[rows]
+        if not moved.any():
+            return
+        rows, after = rows[moved], after[moved]
+        before = pods.class_id[rows]
+        pods.class_id[rows] = after
+        self._classes.move(before, after)
+        pods.log.extend(rows)
+
+    def _clear_if_many(self) -> None:
+        """Number populations anew when most are likely to be nobody's any more."""
+        if len(self.populations) <= self._clear_at:
+            return
+        self.counts.clear()
+        self._wishes.clear(self.counts.epoch)
+        self._members = _Members(self._classes, self._wishes)
+        self._counted_as[:] = NOWHERE
+        rows = self._pods.rows()
+        self._wishes.spread_news(self._wishes.hear(self._pairs(rows)))
+        self._reclass(rows)
+        self._position = -1
+        self._clear_at = 2 * len(self.populations) + SPARE
+
+    # ------------------------------------------------------------ counts
+
+    def follow(self) -> None:
+        """Bring the counts up to date with the rows."""
+        pods = self._pods
+        if not self.populations:
+            self._position = pods.log.head
+            return
+        changed = pods.log.since(self._position) if self._position >= 0 else None
+        self._position = pods.log.head
+        self.counts.fit(len(self.populations), self._slots)
+        if len(self._counted_as) < pods.length:
+            more = np.zeros(len(pods.class_id) - len(self._counted_as), np.int32)
+            self._counted_as = np.concatenate([self._counted_as, more])
+            self._counted_at = np.concatenate([self._counted_at, more])
+        rows = np.arange(pods.length) if changed is None else np.unique(changed)
+        if len(rows):
+            self._recount(rows)
+
+    def _recount(self, rows: Rows) -> None:
+        """Count some rows as what and where they are now."""
+        pods = self._pods
+        slots = pods.slot[rows]
+        placed = slots != NO_SLOT
+        after = np.zeros(len(rows), np.int32)
+        leaving = pods.leaving[rows[placed]] > 0
+        after[placed] = self._members.of(pods.class_id[rows[placed]], leaving)
+        before, at = self._counted_as[rows], self._counted_at[rows]
+        moved = (before != after) | ((after != NOWHERE) & (at != slots))
+        if not moved.any():
+            return
+        rows, before, after, at, slots = (each[moved] for each in (rows, before, after, at, slots))
+        self.counts.change(*self._members.spread(before, at), -1)
+        self.counts.change(*self._members.spread(after, slots), 1)
+        self._counted_as[rows], self._counted_at[rows] = after, slots
+
+
+class _Members:
+    """The populations that pods belong to, as numbered lists that classes share."""
+
+    def __init__(self, classes: Classes, wishes: Wishes) -> None:
+        self._classes = classes
+        self._wishes = wishes
+        self._serial: npt.NDArray[np.int64] = np.zeros(64, np.int64)
+        self._of_class: npt.NDArray[np.int32] = np.zeros((64, 2), np.int32)
+        self._numbers: dict[tuple[int, ...], int] = {(): NOWHERE}
+        self._start: npt.NDArray[np.int32] = np.zeros(64, np.int32)
+        self._length: npt.NDArray[np.int32] = np.zeros(64, np.int32)
+        self._entries: npt.NDArray[np.int32] = np.zeros(64, np.int32)
+        self._used = 0
+
+    def of(
+        self, class_ids: npt.NDArray[np.int32], leaving: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.int32]:
+        """int32[k]: number of the list of each pod."""
+        if not len(class_ids):
+            return np.zeros(0, np.int32)
+        self._ensure(class_ids)
+        found: npt.NDArray[np.int32] = self._of_class[class_ids, leaving.astype(np.int64)]
+        return found
+
+    def spread(
+        self, lists: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """One (population, slot) for each entry of each list."""
+        lengths = self._length[lists]
+        total = int(lengths.sum())
+        ends = np.cumsum(lengths)
+        index = np.arange(total) + np.repeat(self._start[lists] - (ends - lengths), lengths)
+        return self._entries[index], np.repeat(slots, lengths)
+
+    def _ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
+        top = int(class_ids.max()) + 1
+        if top > len(self._serial):
+            more = max(top, 2 * len(self._serial)) - len(self._serial)
+            self._serial = np.concatenate([self._serial, np.zeros(more, np.int64)])
+            self._of_class = np.concatenate([self._of_class, np.zeros((more, 2), np.int32)])
+        serials = self._classes.serials[class_ids]
+        for class_id in np.unique(class_ids[self._serial[class_ids] != serials]).tolist():
+            pod, wishes = self._classes[class_id], self._wishes
+            counted = pod.wants.counted if pod.wants.epoch == wishes.epoch else ()
+            leaving = tuple(each for each in counted if not wishes.forgets_leaving(each))
+            self._of_class[class_id] = self._number(counted), self._number(leaving)
+            self._serial[class_id] = pod.serial
+
+    def _number(self, populations: tuple[int, ...]) -> int:
+        found = self._numbers.get(populations)
+        if found is not None:
+            return found
+        self._numbers[populations] = found = len(self._numbers)
+        if found == len(self._start):
+            self._start = np.concatenate([self._start, np.zeros(found, np.int32)])
+            self._length = np.concatenate([self._length, np.zeros(found, np.int32)])
+        while self._used + len(populations) > len(self._entries):
+            self._entries = np.concatenate([self._entries, np.zeros_like(self._entries)])
+        self._start[found], self._length[found] = self._used, len(populations)
+        self._entries[self._used : self._used + len(populations)] = populations
+        self._used += len(populations)
+        return found
