@@ -29,13 +29,13 @@ from stretto.control.pump import Pump
 from stretto.control.reporter import ReportConfig, Reporter
 from stretto.control.scheduler.preempt import Preempting
 from stretto.control.scheduler.shard import BATCH, Shard
-from stretto.framework.finder import VictimFinder
 from stretto.control.verdicts import Verdicts
+from stretto.framework.finder import VictimFinder
 from stretto.framework.placer import Placers
 from stretto.framework.profile import Profile
 from stretto.framework.runtime import Engine
-from stretto.state.changes import Changes
 from stretto.state.budgets import BudgetLedger
+from stretto.state.changes import Changes
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster, ClusterConfig
 from stretto.state.pool import Pool
@@ -179,7 +179,8 @@ class Plane:
         runtime = self.placers.new(self._rng.child("shard", number))
         shard = Shard(number, runtime, self.cluster.pods, self.engine.cures_of)
         if self.config.profile.preemption.enabled:
-            finder = VictimFinder(self.engine, self.config.profile.preemption, self.budgets)
+            rules = self.config.profile.preemption
+            finder = VictimFinder(self.engine, rules, self.budgets, self.clock)
             shard.preempting = Preempting(self.cluster, self.units, finder)
         return shard
 
@@ -273,7 +274,7 @@ class Plane:
         for shard, work in zip(self.shards, handed, strict=True):
             shard.accept(work)
         self._failpoint("dispatcher.handed-out")
-        plans = [shard.cycle(self.config.batch, now) for shard in self.shards]
+        plans = [shard.cycle(self.config.batch) for shard in self.shards]
         self._failpoint("shard.planned")
         return [plan for plan in plans if plan is not None]
 

@@ -16,6 +16,7 @@ mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings un
         rules: fast                  # exact: kube-scheduler's own, pod by pod (kube-parity)
         conflicts: fit               # version
         commit: incremental          # all-or-nothing
+        preemption: {budgets: best-effort}   # hard; more in docs/preemption.md
         schedulerNames: [other-name]
 """
 
@@ -26,7 +27,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds import Kind
+from stretto.api.kinds import POD_DISRUPTION_BUDGET, Kind
 from stretto.api.yaml_text import load_documents
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
@@ -34,11 +35,13 @@ from stretto.framework import arguments as read
 from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule
 from stretto.framework.plugins.gpu_policies import FGD
 from stretto.framework.plugins.table import RULES
+from stretto.framework.preemption_form import read_preemption
 from stretto.framework.profile_form import Form, read_forms
 from stretto.framework.program import DevicePick, Pick, TypicalPods
 from stretto.state.claims import CommitMode, ConflictMode
 from stretto.state.cluster import ClusterConfig
 from stretto.state.devices import Devices
+from stretto.state.preemption import PreemptionRules
 from stretto.state.whole import CURES
 
 ALL_MEMBERS: Final = "all"
@@ -86,6 +89,7 @@ _OWN_KEYS: Final = (
     "retry",
     "conflicts",
     "commit",
+    "preemption",
     "schedulerNames",
     "rules",
 )
@@ -164,13 +168,17 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     commit: CommitMode = CommitMode.INCREMENTAL
     #: Whether kube-scheduler's own rules decide, pod by pod, and not the filters and scores above.
     exact: bool = False
+    #: Who may push out whom.
+    preemption: PreemptionRules = PreemptionRules()
     #: What was read and has no effect here, for those who ask.
     notes: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """Kinds that its rules read besides nodes, pods, groups and priorities."""
-        return tuple(CURES) if self.exact else ()
+        if self.exact:
+            return tuple(CURES)
+        return (POD_DISRUPTION_BUDGET,) if self.preemption.enabled else ()
 
     def shape(self, config: ClusterConfig) -> ClusterConfig:
         """How a cluster must be modelled for its rules.
@@ -337,6 +345,7 @@ def _settings(form: Form) -> dict[str, Any]:
         "longest_delay": longest,
         "retry": retry,
         "conflicts": ConflictMode(choice("conflicts", "fit", [m.value for m in ConflictMode])),
+        "preemption": read_preemption(own.get("preemption"), f"{where}.preemption"),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
         "exact": RuleBook(choice("rules", "fast", [r.value for r in RuleBook])) is RuleBook.EXACT,
     }

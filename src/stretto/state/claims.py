@@ -5,14 +5,17 @@ claim against the ledger as it is now and answers with a ``Verdict``. Both are c
 thousand pods is a handful of arrays.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.state.units import Cure, Setback, Unit
+
+NO_ROWS: Final[npt.NDArray[np.int64]] = np.zeros(0, np.int64)
+"""No row at all."""
 
 
 class ConflictMode(Enum):
@@ -73,6 +76,21 @@ class Basis(NamedTuple):
     objects: int
 
 
+class Preemption(NamedTuple):
+    """What must leave before the claims of one unit can be bound."""
+
+    #: Position in ``Plan.units`` of the claims that wait for it.
+    claims: int
+    #: Rows of the pods that must leave.
+    victims: tuple[int, ...]
+    #: Their serials.
+    serials: tuple[int, ...]
+    #: Those of them whose leaving breaks a disruption budget.
+    beyond: frozenset[int] = frozenset()
+    #: Rows of claims of lower priority that wait for their own victims and lose their room.
+    displaced: tuple[int, ...] = ()
+
+
 class Plan(NamedTuple):
     """What one shard proposes in one cycle."""
 
@@ -98,6 +116,28 @@ class Plan(NamedTuple):
     volumes: Mapping[int, VolumeChoice] = {}
     #: What the snapshot reflected; ``None`` where claims are judged by amounts anyway.
     basis: Basis | None = None
+    #: What must leave for some of the units' claims.
+    preemptions: Sequence[Preemption] = ()
+
+    def plain(self) -> "Plan":
+        """The plan without the units for which somebody must leave first."""
+        if not self.preemptions:
+            return self
+        waiting = {each.claims for each in self.preemptions}
+        kept = [unit for i, unit in enumerate(self.units) if i not in waiting]
+        index = [i for unit in kept for i in range(unit.start, unit.stop)]
+        place = {claim: at for at, claim in enumerate(index)}
+        return self._replace(
+            rows=self.rows[index],
+            serials=self.serials[index],
+            slots=self.slots[index],
+            generations=self.generations[index],
+            versions=self.versions[index],
+            devices=self.devices[index],
+            units=[u._replace(start=place[u.start], stop=place[u.stop - 1] + 1) for u in kept],
+            volumes={place[i]: each for i, each in self.volumes.items() if i in place},
+            preemptions=(),
+        )
 
 
 class ConflictCause(Enum):
@@ -110,6 +150,13 @@ class ConflictCause(Enum):
     DOES_NOT_FIT = "no longer fits"
     VOLUME_GONE = "a volume or claim was taken or changed"
     GANG_SHORT = "too few of the gang left"
+    VICTIM_GONE = "a victim has gone or changed"
+    VICTIM_TAKEN = "a victim leaves for somebody else"
+    VICTIM_PROTECTED = "a victim is protected"
+    BUDGET_SPENT = "a disruption budget is used up"
+    VICTIM_REFUSED = "the store does not let a victim go"
+    VICTIM_STAYS = "a victim does not leave"
+    DISPLACED = "its room went to a pod of higher priority"
     STORE_REFUSED = "store refused"
     STORE_CONFLICT = "store conflict"
 
@@ -123,3 +170,5 @@ class Verdict(NamedTuple):
     granted: npt.NDArray[np.int64]
     #: Units with rows that were not granted, and why.
     refused: list[tuple[Unit, tuple[int, ...], ConflictCause]]
+    #: Rows that are claimed now and wait for their victims.
+    nominated: npt.NDArray[np.int64] = NO_ROWS

@@ -6,12 +6,10 @@ and whose bind waits for its victims. The registry belongs to the cluster, so th
 dies leaves it to the next one; the binder alone writes here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum, IntEnum
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.units import Unit
@@ -86,10 +84,14 @@ class Nomination(msgspec.Struct, eq=False):
     rows: tuple[int, ...]
     #: Serials of these pods.
     serials: tuple[int, ...]
+    #: Slots of the claims.
+    slots: frozenset[int]
     #: Rows of the victims that have not left yet, with their serials.
     victims: dict[int, int]
     #: Every victim's serial, gone or not.
     asked: tuple[int, ...]
+    #: How many of the claims must stand together.
+    at_least: int
     #: Clock time at which it was made.
     since: float
     #: Clock time after which it is void.
@@ -111,6 +113,8 @@ class Evictions:
         self.counts: dict[EvictionCause, int] = dict.fromkeys(EvictionCause, 0)
         self._pods = pods
         self._on_slot: dict[int, set[int]] = {}
+        self._wanting: dict[int, Nomination] = {}
+        self._nominees: dict[int, set[int]] = {}
 
     def __bool__(self) -> bool:
         """Whether anybody leaves or waits."""
@@ -164,12 +168,28 @@ class Evictions:
         """Claims wait for their victims."""
         for row in nomination.rows:
             self.nominations[row] = nomination
+            self._nominees.setdefault(int(self._pods.slot[row]), set()).add(row)
+        self._wanting.update(dict.fromkeys(nomination.victims, nomination))
 
     def end(self, nomination: Nomination) -> None:
         """Claims wait no more."""
         for row in nomination.rows:
             if self.nominations.get(row) is nomination:
                 del self.nominations[row]
+        for slot in nomination.slots:
+            rows = self._nominees.get(slot, set())
+            rows.difference_update(nomination.rows)
+            if not rows:
+                self._nominees.pop(slot, None)
+        for row in nomination.victims:
+            if self._wanting.get(row) is nomination:
+                del self._wanting[row]
+
+    def has_left(self, nomination: Nomination, victim: int) -> None:
+        """One of those that claims wait for has gone."""
+        del nomination.victims[victim]
+        if self._wanting.get(victim) is nomination:
+            del self._wanting[victim]
 
     def waiting(self) -> Iterator[Nomination]:
         """Every nomination once."""
@@ -181,11 +201,12 @@ class Evictions:
 
     def wanted_by(self, row: int) -> Nomination | None:
         """The nomination that waits for a pod to leave, if one does."""
-        return next((each for each in self.waiting() if row in each.victims), None)
+        found = self._wanting.get(row)
+        return found if found is not None and row in found.victims else None
 
     def nominated_on(self, slot: int) -> Sequence[int]:
         """Rows of the claims that wait on a slot."""
-        return [row for row in self.nominations if self._pods.slot[row] == slot]
+        return [r for r in self._nominees.get(slot, ()) if self._pods.slot[r] == slot]
 
     def _forget(self, row: int) -> None:
         gone = self.leaving.pop(row, None)
@@ -196,12 +217,3 @@ class Evictions:
             rows.discard(row)
             if not rows:
                 del self._on_slot[gone.slot]
-
-
-def relief(
-    rows: Iterable[int], class_ids: npt.NDArray[np.int32], asks: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """int64[resource]: what these pods free once they have gone."""
-    index = class_ids[np.fromiter(rows, np.int64)]
-    total: npt.NDArray[np.int64] = asks[index].sum(axis=0)
-    return total

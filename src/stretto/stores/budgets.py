@@ -218,6 +218,20 @@ class Budgets:
             if counted is not None and self._wanted(pod.namespace, counted.owner) is None:
                 tally.owed += 1
 
+    def allowances(self) -> dict[str, int]:
+        """How many more pods each budget lets go now, by its uid; one that is broken lets none."""
+        found: dict[str, int] = {}
+        for namespace in self._budgets.spaces:
+            try:
+                tallies = self._of(namespace)
+            except StrettoError:
+                continue
+            for tally in tallies:
+                expected = self._expected(tally)
+                spare = tally.healthy - tally.budget.desired(expected)
+                found[tally.record.uid] = max(0, spare) if expected else 0
+        return found
+
     def forget(self) -> None:
         """Count everything again: an eviction that was spent did not happen."""
         self._tallies.clear()

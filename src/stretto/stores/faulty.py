@@ -5,7 +5,7 @@ time from one clock, so the same calls fail in the same way.
 """
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from stretto.api.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
+from stretto.stores.capabilities import Capabilities
 from stretto.stores.faults import LONGEST_FLIGHT, NO_FAULTS, FaultOdds
 from stretto.stores.faulty_watch import Chance, FaultyWatch
 from stretto.stores.store import (
@@ -79,6 +80,11 @@ class FaultyStore:
         self._watches: list[FaultyWatch] = []
         self._late: list[_Late] = []
         self._answers: OrderedDict[tuple[Kind, Selection], deque[Listing]] = OrderedDict()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the store behind."""
+        return self._inner.capabilities
 
     @property
     def fired(self) -> Counter[str]:
@@ -157,6 +163,10 @@ class FaultyStore:
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods within their disruption budgets."""
         return self._write(evictions, self._inner.evict)
+
+    def allowances(self) -> Mapping[str, int]:
+        """What each disruption budget lets go: the store's own count, which no network delays."""
+        return self._inner.allowances()
 
     def close(self) -> None:
         """Close the store behind; what is still late never lands."""

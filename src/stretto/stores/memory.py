@@ -4,7 +4,7 @@ One thread owns it. Every write is drafted, journaled where there is a journal, 
 then seen by watches; bodies are shared, never copied.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,6 +15,7 @@ from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.births import IDENTITY_CHARS, Birth, draft_births
 from stretto.stores.budgets import Budgets
+from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.changes import draft_deletion, draft_patch, draft_status_patch, draft_update
 from stretto.stores.facts import OwnerFacts
 from stretto.stores.history import HISTORY, History, HistoryWatch
@@ -66,6 +67,9 @@ _SCALE_DECODER: Final = msgspec.json.Decoder(_Scale)
 
 class MemoryStore:
     """All objects in dictionaries, with a bounded history for watches."""
+
+    #: All of them.
+    capabilities = EMBEDDED
 
     def __init__(
         self,
@@ -175,6 +179,10 @@ class MemoryStore:
         draft = self._draft(POD)
         now = timestamp(self._clock.now())
         return self._commit(draft, draft_evictions(draft, evictions, self._budgets, now))
+
+    def allowances(self) -> Mapping[str, int]:
+        """How many more pods each disruption budget lets go now, by the budget's uid."""
+        return self._budgets.allowances()
 
     def seed(self, records: Iterable[Record]) -> None:
         """Load many records as they are, before the first watch; nothing is journaled.

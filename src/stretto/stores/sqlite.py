@@ -5,7 +5,7 @@ and a watch from before it is too old. One process owns the file.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.births import IDENTITY_CHARS
+from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.history import HISTORY
 from stretto.stores.journal import SqliteJournal, read_records
 from stretto.stores.memory import MemoryStore, Origin
@@ -37,6 +38,9 @@ from stretto.stores.table import JournalError
 
 class SqliteStore:
     """A store in a SQLite file."""
+
+    #: All of them.
+    capabilities = EMBEDDED
 
     def __init__(self, path: Path, clock: Clock, rng: Rng, history: int = HISTORY) -> None:
         """Open a store, or begin one where there is no file.
@@ -109,6 +113,10 @@ class SqliteStore:
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods within their disruption budgets."""
         return self._memory.evict(evictions)
+
+    def allowances(self) -> Mapping[str, int]:
+        """How many more pods each disruption budget lets go now, by the budget's uid."""
+        return self._memory.allowances()
 
     def seed(self, records: Iterable[Record]) -> None:
         """Load many records as they are, before the first watch, in one transaction.

@@ -18,6 +18,7 @@ import msgspec
 
 from stretto.api.heads import PodHead
 from stretto.api.kinds import Kind
+from stretto.stores.capabilities import Capabilities
 
 
 class Outcome(Enum):
@@ -111,7 +112,8 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     code: Code = Code.NONE
     #: What to do about it, for people.
     message: str = ""
-    #: The object after the write (ok), or as it is now (conflict, when known).
+    #: The object after the write (ok), or as it is now (conflict, when known). An API server shows
+    #: none after a bind or an eviction, and only the identity of what it has deleted.
     record: Record | None = None
     #: Seconds after which to try again, where the store said so (429).
     retry_after: float | None = None
@@ -242,6 +244,11 @@ class Watch(Protocol):
 class Store(Protocol):
     """An object store with optimistic concurrency. Every write takes a batch and answers each."""
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """In which finer promises of the contract this store differs from others."""
+        ...
+
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
         """The object as it is now, or ``None``."""
         ...
@@ -288,8 +295,12 @@ class Store(Protocol):
 
 
 class UnitStore(Store, Protocol):
-    """A store that binds whole units in one transaction, which an API server cannot."""
+    """An embedded store: it binds whole units in one transaction and counts budgets itself."""
 
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
         """Bind units, each with all of its pods or with none; the answers are in their order."""
+        ...
+
+    def allowances(self) -> Mapping[str, int]:
+        """How many more pods each disruption budget lets go now, by the budget's uid."""
         ...

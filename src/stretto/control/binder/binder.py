@@ -129,6 +129,11 @@ class Binder:
             refused.extend(self._bind(list(again), now, gangs, again))
         return refused
 
+    def bind_ripe(self, units: Sequence[tuple[int, ...]], now: float) -> Refusals:
+        """Bind claims that have waited for their victims, each unit together."""
+        rows = [row for unit in units for row in unit]
+        return self._bind(rows, now, [list(unit) for unit in units if len(unit) > 1])
+
     def next_due(self) -> float:
         """Clock time of the next read-back; infinity when nothing is in doubt."""
         return min((doubt.look_at for doubt in self.in_doubt.values()), default=float("inf"))

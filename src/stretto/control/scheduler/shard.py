@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.control.scheduler.preempt import Preempting
 from stretto.framework.placer import Placer
 from stretto.framework.runtime import NOT_TRIED, Placement, Request
 from stretto.state.claims import Plan, UnitClaims
@@ -36,6 +37,8 @@ class Shard:
         self.number = number
         #: Its engine and snapshot.
         self.runtime = runtime
+        #: Helps what fits nowhere, by others' leaving; ``None`` where nobody may be asked.
+        self.preempting: Preempting | None = None
         self._pods = pods
         self._cures_of = cures_of
         self._inbox: deque[tuple[Dispatch, list[int]]] = deque()
@@ -79,7 +82,10 @@ class Shard:
         )
         if _is_blocked(work, starts, placement):
             setbacks.extend(self._give_up_inbox())
-        return self._plan(work, index, starts, placement, setbacks)
+        plan = self._plan(work, index, starts, placement, setbacks)
+        if plan.setbacks and self.preempting is not None:
+            plan = self.preempting.extend(plan)
+        return plan
 
     def _give_up_inbox(self) -> list[Setback]:
         """A blocking unit failed: nothing that was to be tried after it may be tried now."""

@@ -1,0 +1,135 @@
+"""Judging preemptions: may these pods be asked to leave, and do the claims fit once they have gone?
+
+First claim wins, here as for plain claims: of two shards that want one victim, or the last that a
+disruption budget allows, the binder grants the first.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from stretto.state.budgets import BudgetLedger
+from stretto.state.claims import ConflictCause, Plan, Preemption
+from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import PodState
+from stretto.state.preemption import Guard, PreemptionRules, guard_against
+from stretto.state.room import fits_after
+from stretto.state.units import Units
+
+Eligible = Callable[[int, int], bool]
+"""(class id, slot) to whether the static filters let the class onto the slot."""
+
+_DISPATCHED: Final = int(PodState.DISPATCHED)
+_NOMINATED: Final = int(PodState.NOMINATED)
+_CAUSES: Final = {
+    Guard.NOT_RUNNING: ConflictCause.VICTIM_GONE,
+    Guard.LEAVING: ConflictCause.VICTIM_TAKEN,
+}
+
+
+class PreemptionJudge:
+    """Judges preemptions on the cluster as it is now."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        units: Units,
+        eligible: Eligible,
+        rules: PreemptionRules,
+        budgets: BudgetLedger,
+    ) -> None:
+        """A judge by a profile's rules."""
+        #: The rules.
+        self.rules = rules
+        #: What is left of the disruption budgets.
+        self.budgets = budgets
+        self._cluster = cluster
+        self._units = units
+        self._eligible = eligible
+
+    def is_eligible(self, class_id: int, slot: int) -> bool:
+        """Whether the static filters let a class onto a slot now."""
+        return self._eligible(class_id, slot)
+
+    def problem(self, plan: Plan, wanted: Preemption, now: float) -> ConflictCause | None:
+        """Why a preemption does not hold, or ``None``."""
+        unit = plan.units[wanted.claims]
+        pods = self._cluster.pods
+        claims = range(unit.start, unit.stop)
+        rows = plan.rows[unit.start : unit.stop]
+        serials = plan.serials[unit.start : unit.stop]
+        if (pods.serial[rows] != serials).any() or (pods.state[rows] != _DISPATCHED).any():
+            return ConflictCause.POD_GONE
+        priority = int(pods.priority[rows].min())
+        return (
+            self._victims_problem(wanted, priority, now)
+            or self._displaced_problem(wanted, priority)
+            or self._gangs_problem(wanted.victims)
+            or self._budget_problem(wanted.victims, wanted.beyond)
+            or self._room_problem(plan, claims, wanted)
+        )
+
+    def _victims_problem(
+        self, wanted: Preemption, priority: int, now: float
+    ) -> ConflictCause | None:
+        """Whether each victim still runs, has a lower priority and is not protected."""
+        pods = self._cluster.pods
+        for row, serial in zip(wanted.victims, wanted.serials, strict=True):
+            if pods.serial[row] != serial:
+                return ConflictCause.VICTIM_GONE
+            guard = guard_against(self._cluster, self.rules, row, priority, now)
+            if guard is not None:
+                return _CAUSES.get(guard, ConflictCause.VICTIM_PROTECTED)
+        return None
+
+    def _displaced_problem(self, wanted: Preemption, priority: int) -> ConflictCause | None:
+        pods = self._cluster.pods
+        for row in wanted.displaced:
+            if pods.state[row] != _NOMINATED or pods.priority[row] >= priority:
+                return ConflictCause.VICTIM_GONE
+        return None
+
+    def _gangs_problem(self, victims: Sequence[int]) -> ConflictCause | None:
+        """A gang leaves whole, or stays large enough."""
+        leaving = self._cluster.evictions
+        for unit in {self._units.of_row(row) for row in victims}:
+            if unit is None or not unit.is_gang:
+                continue
+            gone = set(victims)
+            left = [r for r in unit.bound if r not in gone and not leaving.is_leaving(r)]
+            if 0 < len(left) < unit.min_member:
+                return ConflictCause.GANG_SHORT
+        return None
+
+    def _budget_problem(
+        self, victims: Sequence[int], beyond: Iterable[int]
+    ) -> ConflictCause | None:
+        """Whether more budgets would break than the plan says."""
+        if not self.budgets:
+            return None
+        self.budgets.sync()
+        violating = self.budgets.violating(victims)
+        if self.rules.hard_budgets and violating:
+            return ConflictCause.BUDGET_SPENT
+        return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_SPENT
+
+    def _room_problem(
+        self, plan: Plan, claims: Iterable[int], wanted: Preemption
+    ) -> ConflictCause | None:
+        """Whether all claims fit their nodes once everybody who leaves has left."""
+        by_slot: dict[int, list[int]] = {}
+        for i in claims:
+            by_slot.setdefault(int(plan.slots[i]), []).append(i)
+        cluster = self._cluster
+        for slot, here in by_slot.items():
+            live = cluster.ledger.slots.live[slot]
+            if not live or cluster.ledger.slots.generation[slot] != plan.generations[here[0]]:
+                return ConflictCause.NODE_GONE
+            pods = [(int(cluster.pods.class_id[plan.rows[i]]), int(plan.devices[i])) for i in here]
+            if not all(self._eligible(class_id, slot) for class_id, _ in pods):
+                return ConflictCause.NOT_ELIGIBLE
+            going = {r for r in wanted.victims if cluster.pods.slot[r] == slot}
+            going.update(cluster.evictions.on_slot(slot))
+            going.update(r for r in wanted.displaced if cluster.pods.slot[r] == slot)
+            if not fits_after(cluster, slot, pods, going):
+                return ConflictCause.DOES_NOT_FIT
+        return None

@@ -1,0 +1,164 @@
+"""Preemption at the end of a shard's cycle: room for pods that fit nowhere, by others' leaving.
+
+A single pod preempts for itself. A gang preempts as one: its pods are placed and helped together,
+and nobody is asked to leave unless enough of them then stand. Whatever is found is proposed like
+any claim, and judged by the binder.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+
+from stretto.framework.finder import Found
+from stretto.framework.rehearsal import Candidate
+from stretto.state.claims import Plan, Preemption, UnitClaims
+from stretto.state.cluster import Cluster
+from stretto.state.units import Cure, Setback, Unit, Units, Why
+
+ATTEMPTS: Final = 1024
+"""Pods that one cycle helps at most; the others are queued again at once."""
+
+
+class Finder(Protocol):
+    """Finds victims; see ``framework.finder``."""
+
+    def begin(self, plan: Plan) -> None:
+        """A new cycle, whose plain claims are ``plan``'s."""
+
+    def find(self, row: int) -> Found:
+        """The best node for a pod, and who must leave it."""
+
+    def take(self, row: int, candidate: Candidate) -> None:
+        """A preemptor is promised a node."""
+
+    def mark(self) -> int:
+        """Where to go back to."""
+
+    def back_to(self, mark: int) -> None:
+        """Take back what was promised since a mark."""
+
+
+class Promise(NamedTuple):
+    """A pod with the node that it was promised."""
+
+    #: Its row.
+    row: int
+    #: The node and its victims.
+    candidate: Candidate
+
+
+class Preempting:
+    """Adds to a shard's plan what the leaving of others makes possible."""
+
+    def __init__(self, cluster: Cluster, units: Units, finder: Finder) -> None:
+        """Help pods of one cluster."""
+        self._cluster = cluster
+        self._units = units
+        self._finder = finder
+
+    def extend(self, plan: Plan) -> Plan:
+        """The plan with claims for pods that could be helped instead of their setbacks."""
+        self._finder.begin(plan)
+        left: list[Setback] = []
+        helped: list[tuple[Unit, int, list[Promise]]] = []
+        tried = 0
+        for setback in plan.setbacks:
+            if setback.why is not Why.NO_PLACE or setback.class_id < 0:
+                left.append(setback)
+            elif tried >= ATTEMPTS:
+                left.append(_given_back(setback, setback.rows))
+            else:
+                tried += len(setback.rows)
+                left.extend(self._help(setback, helped))
+        if not helped:
+            return plan._replace(setbacks=left)
+        return self._with(plan._replace(setbacks=left), helped)
+
+    def _help(
+        self, setback: Setback, helped: list[tuple[Unit, int, list[Promise]]]
+    ) -> list[Setback]:
+        """Help the pods of one setback; returns what is left of it."""
+        unit, needed = setback.unit, setback.unit.still_needed
+        if unit.is_gang and needed > 1:
+            promises = self._together(setback.rows, needed)
+            if len(promises) < needed:
+                return [setback]
+            helped.append((unit, needed, promises))
+            rest = tuple(r for r in setback.rows if r not in {each.row for each in promises})
+            return [_given_back(setback, rest)] if rest else []
+        lost: list[int] = []
+        again: list[int] = []
+        for row in setback.rows:
+            found = self._finder.find(row)
+            if found.candidate is None:
+                (again if found.again else lost).append(row)
+                continue
+            self._finder.take(row, found.candidate)
+            helped.append((unit, 1, [Promise(row, found.candidate)]))
+        rests = []
+        if lost:
+            rests.append(_without(setback, tuple(lost)))
+        if again:
+            rests.append(_given_back(setback, tuple(again)))
+        return rests
+
+    def _together(self, rows: Sequence[int], needed: int) -> list[Promise]:
+        """Promises for as many pods of a gang as it needs, or none at all."""
+        mark, promises = self._finder.mark(), list[Promise]()
+        for at, row in enumerate(rows):
+            if len(promises) + len(rows) - at < needed or len(promises) == needed:
+                break
+            found = self._finder.find(row)
+            if found.candidate is not None:
+                self._finder.take(row, found.candidate)
+                promises.append(Promise(row, found.candidate))
+        if len(promises) < needed:
+            self._finder.back_to(mark)
+            return []
+        return promises
+
+    def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[Promise]]]) -> Plan:
+        """The plan with the claims that wait for victims, behind its plain claims."""
+        pods, slots = self._cluster.pods, self._cluster.ledger.slots
+        promises = [each for _, _, many in helped for each in many]
+        rows = np.array([each.row for each in promises], np.int64)
+        wanted = np.array([each.candidate.slot for each in promises], np.int32)
+        devices = np.array([each.candidate.devices for each in promises], np.int32)
+        units, preemptions = list(plan.units), list[Preemption]()
+        at = len(plan.rows)
+        for unit, needed, many in helped:
+            preemptions.append(self._preemption(len(units), many))
+            units.append(UnitClaims(unit, at, at + len(many), needed))
+            at += len(many)
+        return plan._replace(
+            rows=np.concatenate([plan.rows, rows]),
+            serials=np.concatenate([plan.serials, pods.serial[rows]]),
+            slots=np.concatenate([plan.slots, wanted]),
+            generations=np.concatenate([plan.generations, slots.generation[wanted]]),
+            versions=np.concatenate([plan.versions, self._cluster.ledger.version[wanted]]),
+            devices=np.concatenate([plan.devices, devices]),
+            units=units,
+            preemptions=preemptions,
+        )
+
+    def _preemption(self, position: int, promises: Sequence[Promise]) -> Preemption:
+        victims = [row for each in promises for row in each.candidate.victims]
+        serials = self._cluster.pods.serial[np.array(victims, np.int64)].tolist()
+        return Preemption(
+            position,
+            tuple(victims),
+            tuple(serials),
+            frozenset().union(*(each.candidate.beyond for each in promises)),
+            tuple(row for each in promises for row in each.candidate.displaced),
+        )
+
+
+def _given_back(setback: Setback, rows: tuple[int, ...]) -> Setback:
+    """Pods that are worth another try at once."""
+    return Setback(setback.unit, rows, -1, Cure.NONE, Why.GIVEN_BACK)
+
+
+def _without(setback: Setback, rows: tuple[int, ...]) -> Setback:
+    """The part of a setback that nobody's leaving cures."""
+    return Setback(setback.unit, rows, setback.class_id, setback.cures, setback.why)

@@ -1,0 +1,148 @@
+"""Whether pods would fit a node once others have left it: exact, from the ledger and the rows.
+
+The judge of preemptions asks it before anybody is asked to leave, the binder again when they have
+gone, and the search for victims is held equal to it by tests.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.classes import PodClass
+from stretto.state.cluster import Cluster
+from stretto.state.devices import MAX_DEVICES, DeviceRequest
+from stretto.state.resources import PODS
+
+_NOTHING: Final[frozenset[int]] = frozenset()
+
+
+def fits_after(
+    cluster: Cluster,
+    slot: int,
+    wanted: Sequence[tuple[int, int]],
+    going: Collection[int] = _NOTHING,
+) -> bool:
+    """Whether pods fit a slot once others have gone from it.
+
+    Args:
+        cluster: the cluster.
+        slot: the slot; whether its node lives and admits the pods is the caller's business.
+        wanted: (class id, device mask) of the pods, none of them charged there (or among ``going``).
+        going: rows that are charged there and leave.
+    """
+    ledger, classes = cluster.ledger, cluster.classes
+    ledger.widen()
+    pods = [classes[class_id] for class_id, _ in wanted]
+    used = amounts_of(cluster, [class_id for class_id, _ in wanted])
+    asked = used > 0
+    used += ledger.used[slot]
+    used -= amounts_of(cluster, [int(cluster.pods.class_id[row]) for row in going])
+    asked[PODS] = True
+    if (used > ledger.alloc[slot])[asked].any():
+        return False
+    if any(pod.ports for pod in pods) and not _ports_fit(cluster, slot, pods, going):
+        return False
+    if any(pod.devices for pod in pods):
+        masks = [mask for _, mask in wanted]
+        return _devices_fit(cluster, slot, pods, masks, going)
+    return True
+
+
+def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int64]:
+    """int64[resource]: what pods of these classes take together, their places included."""
+    total = np.zeros(cluster.ledger.used.shape[1], np.int64)
+    if class_ids:
+        asks = cluster.classes.asks(np.array(class_ids, np.int32)).sum(axis=0)
+        width = min(len(asks), len(total))
+        total[:width] = asks[:width]
+    return total
+
+
+def devices_after(cluster: Cluster, slot: int, going: Collection[int]) -> npt.NDArray[np.int32]:
+    """int32[device]: free milli of a slot's devices once these rows have gone."""
+    table, pods = cluster.ledger.devices, cluster.pods
+    free: npt.NDArray[np.int32] = table.free[slot].copy()
+    for row in going:
+        for request in cluster.classes[int(pods.class_id[row])].devices:
+            for device in _chosen(cluster, slot, int(pods.devices[row]), request):
+                free[device] += request.milli
+    return free
+
+
+def devices_for(
+    cluster: Cluster, slot: int, class_id: int, going: Collection[int] = _NOTHING
+) -> int | None:
+    """A mask of devices that a pod could have once others have gone, or ``None`` for none.
+
+    Shares go to the fullest device that has room, whole ones to the first free.
+    """
+    table, mask = cluster.ledger.devices, 0
+    requests = cluster.classes[class_id].devices
+    if not requests:
+        return 0
+    free = devices_after(cluster, slot, going)
+    for request in requests:
+        kind, models = table.kind_number(request.kind), table.model_mask(request.models)
+        right = [
+            device
+            for device in range(MAX_DEVICES)
+            if table.kind[slot, device] == kind
+            and models >> int(table.model[slot, device]) & 1
+            and free[device] >= request.milli
+        ]
+        if len(right) < request.count:
+            return None
+        right.sort(key=lambda device: (int(free[device]), device))
+        for device in right[: request.count]:
+            mask |= 1 << device
+            free[device] -= request.milli
+    return mask
+
+
+def _ports_fit(
+    cluster: Cluster, slot: int, wanted: Sequence[PodClass], going: Collection[int]
+) -> bool:
+    table, pods = cluster.ledger.ports, cluster.pods
+    for pod in wanted:
+        table.learn(pod.ports)
+    taken = np.zeros(table.words, np.uint64)
+    for row in pods.on_slot(slot).tolist():
+        if row not in going:
+            taken |= table.own_mask(cluster.classes[int(pods.class_id[row])].ports)
+    for pod in wanted:
+        if (taken & table.conflict_mask(pod.ports)).any():
+            return False
+        taken |= table.own_mask(pod.ports)
+    return True
+
+
+def _devices_fit(
+    cluster: Cluster,
+    slot: int,
+    wanted: Sequence[PodClass],
+    masks: Sequence[int],
+    going: Collection[int],
+) -> bool:
+    table = cluster.ledger.devices
+    free = devices_after(cluster, slot, going)
+    for pod, mask in zip(wanted, masks, strict=True):
+        for request in pod.devices:
+            allowed = table.model_mask(request.models)
+            chosen = _chosen(cluster, slot, mask, request)
+            if len(chosen) != request.count:
+                return False
+            free[chosen] -= request.milli
+            if (free[chosen] < 0).any():
+                return False
+            if not all(allowed >> int(table.model[slot, d]) & 1 for d in chosen):
+                return False
+    return True
+
+
+def _chosen(cluster: Cluster, slot: int, mask: int, request: DeviceRequest) -> list[int]:
+    """Devices of the request's kind that a mask names."""
+    table = cluster.ledger.devices
+    kind = table.kind_number(request.kind)
+    return [d for d in range(MAX_DEVICES) if mask >> d & 1 and table.kind[slot, d] == kind]
