@@ -29,7 +29,7 @@ def fits_after(
     Args:
         cluster: the cluster.
         slot: the slot; whether its node lives and admits the pods is the caller's business.
-        wanted: (class id, device mask) of the pods, none of them charged there (or among ``going``).
+        wanted: (class id, device mask) of the pods, not charged there or among ``going``.
         going: rows that are charged there and leave.
     """
     ledger, classes = cluster.ledger, cluster.classes

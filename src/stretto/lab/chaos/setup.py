@@ -26,6 +26,9 @@ FAILPOINTS: Final = (
     "binder.before-write",
     "binder.after-write",
     "binder.answered",
+    "evictor.granted",
+    "evictor.before-write",
+    "evictor.after-write",
 )
 """Every named point of the plane; a test holds this list against the source."""
 
