@@ -15,7 +15,7 @@ from stretto.base.errors import ExitCode
 from stretto.cli.main import cli, known
 from stretto.explain.reasons import TIERS
 
-DOCUMENTS = ("docs/explain.md", "docs/cli.md", "docs/doctor.md", "docs/plan.md")
+DOCUMENTS = ("docs/explain.md", "docs/cli.md", "docs/doctor.md", "docs/plan.md", "docs/story.md")
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXIT = re.compile(r"^\[exit (\d+)\]$")
 

@@ -4,8 +4,8 @@ from stretto.explain.amounts import counted, spoken
 from stretto.explain.gangs import GangFacts
 from stretto.explain.inquiry import Inquiry
 from stretto.explain.reasons import Code, Reason, ordered, reason
-from stretto.explain.scene import StepFact
 from stretto.explain.standing import UnitFacts
+from stretto.explain.steps import StepFact
 from stretto.state.lifecycle import PodState
 
 _IN_HAND = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)

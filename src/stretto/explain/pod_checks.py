@@ -84,7 +84,8 @@ def placed_twice(batches: Sequence[StepBatch], names: dict[int, str]) -> Iterato
         batches: what happened, in order.
         names: ``namespace/name`` by serial.
     """
-    telling = [b for b in batches if b.kind in (StepKind.PLACED, StepKind.REFUSED)]
+    given_back = (StepKind.REFUSED, StepKind.RELEASED)
+    telling = [b for b in batches if b.kind is StepKind.PLACED or b.kind in given_back]
     if not telling:
         return
     serials = np.concatenate([b.serials for b in telling])

@@ -18,6 +18,7 @@ from stretto.api.kinds import KINDS, POD, Kind
 from stretto.base.errors import InputError
 from stretto.explain.recorder import Recorder, StepBatch, StepKind
 from stretto.explain.standing import UnitFacts, facts_of, positions
+from stretto.explain.steps import NO_NEWS, News
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import UnitState
 from stretto.state.units import Unit, UnitKind, Units
@@ -25,8 +26,10 @@ from stretto.stores.store import Record, Store
 
 APPLICATION: Final = 0x5374_7275
 """What marks a file as a run record (``Stru``)."""
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """Version of the tables below."""
+READABLE: Final = (1, 2)
+"""Versions that can still be read; the first has no news and no names of pods that have gone."""
 _NAME: Final = b"\x00"
 """Stands for the object's name in a body: JSON text never holds this byte."""
 _NAMED: Final = b'"name":"\x00"'
@@ -44,6 +47,8 @@ CREATE TABLE slots (slot INTEGER PRIMARY KEY, node TEXT NOT NULL);
 CREATE TABLE steps (
     time REAL NOT NULL, kind INTEGER NOT NULL, shard INTEGER NOT NULL, detail TEXT NOT NULL,
     serials BLOB NOT NULL, slots BLOB NOT NULL);
+CREATE TABLE news (times BLOB NOT NULL, bits BLOB NOT NULL);
+CREATE TABLE gone (serial INTEGER PRIMARY KEY, namespace TEXT NOT NULL, name TEXT NOT NULL);
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {SCHEMA};
 """
@@ -153,6 +158,9 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: Parts) -> Non
     names = parts.cluster.nodes.by_name
     many("INSERT INTO slots VALUES (?, ?)", ((slot, name) for name, slot in names.items()))
     batches = parts.recorder.batches if parts.recorder is not None else ()
+    if parts.recorder is not None:
+        many("INSERT INTO news VALUES (?, ?)", [_news(parts.recorder)])
+        many("INSERT INTO gone VALUES (?, ?, ?)", _gone(parts.recorder, parts.cluster))
     many(
         "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)",
         (
@@ -160,6 +168,20 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: Parts) -> Non
             for b in batches
         ),
     )
+
+
+def _news(recorder: Recorder) -> tuple[bytes, bytes]:
+    times, bits = np.array(recorder.news_at, np.float64), np.array(recorder.news, np.int64)
+    return times.tobytes(), bits.tobytes()
+
+
+def _gone(recorder: Recorder, cluster: Cluster) -> Iterator[tuple[int, str, str]]:
+    """Serial, namespace and name of each pod that came and is there no more."""
+    pods = cluster.pods
+    there = pods.serial[pods.rows()]
+    for serials, spaces, names in recorder.names:
+        for place in np.flatnonzero(~np.isin(serials, there)).tolist():
+            yield int(serials[place]), spaces[place], names[place]
 
 
 def _objects(
@@ -218,13 +240,15 @@ class RecordFile:
             InputError: it is no run record, or of another version.
         """
         self._path = path
+        self._version = 0
         try:
             self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
             application = self._connection.execute("PRAGMA application_id").fetchone()[0]
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.Error as error:
             raise InputError(str(path), str(error), "the record of a run") from error
-        if (application, version) != (APPLICATION, SCHEMA):
+        self._version = version
+        if application != APPLICATION or version not in READABLE:
             self._connection.close()
             found = f"version {version}" if application == APPLICATION else "another file"
             raise InputError(str(path), found, f"the record of a run, version {SCHEMA}")
@@ -289,6 +313,30 @@ class RecordFile:
                 np.frombuffer(serials, np.int64),
                 np.frombuffer(slots, np.int32),
             )
+
+    def news(self) -> News:
+        """Events that may have woken pods."""
+        for times, bits in self._rows("SELECT times, bits FROM news") if self._has_news else ():
+            at, what = np.frombuffer(times, np.float64), np.frombuffer(bits, np.int64)
+            return News(at.tolist(), what.tolist())
+        return NO_NEWS
+
+    def gone(self, pod: str) -> list[int]:
+        """Serials of pods of a name that had gone by the end, the latest last."""
+        if not self._has_news:
+            return []
+        space, _, name = pod.rpartition("/")
+        rows = self._rows("SELECT serial, namespace FROM gone WHERE name = ?", name)
+        return sorted(serial for serial, found in rows if not space or found == space)
+
+    def gone_names(self) -> list[str]:
+        """Names of the pods that had gone by the end."""
+        rows = self._rows("SELECT name FROM gone") if self._has_news else ()
+        return [name for (name,) in rows]
+
+    @property
+    def _has_news(self) -> bool:
+        return self._version > 1
 
     def _rows(self, query: str, *values: object) -> Iterable[Any]:
         try:

@@ -1,5 +1,9 @@
 """What happened to each pod, noted while a plane runs: an observer that keeps columns.
 
+    recorder = Recorder(plane.cluster, clock.monotonic(), verdicts=plane.verdicts)
+    plane.observers.append(recorder.observe)      # decisions
+    plane.witnesses.append(recorder.witness)      # what came, changed and left
+
 A pod's step costs some bytes and well under a microsecond: a batch is kept as the arrays that the
 plane has anyway, and names are looked up only when somebody asks. Beyond ``STEPS_LIMIT`` further
 steps are counted and not kept, and the record says so.
@@ -14,12 +18,15 @@ import numpy.typing as npt
 
 from stretto.control.binder.binder import Refusals
 from stretto.control.dispatcher.failures import Failure
+from stretto.control.verdicts import Verdicts
+from stretto.state.changes import Changes
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import PodState
 from stretto.state.units import Cure, Setback, Why
 
 STEPS_LIMIT: Final = 4_000_000
-"""Steps of pods kept: 48 MB of memory."""
+"""Steps of pods kept: some 50 MB of memory, and the names of pods."""
 
 
 class StepKind(IntEnum):
@@ -33,6 +40,16 @@ class StepKind(IntEnum):
     NO_PLACE = 2
     #: The pods were given up.
     GIVEN_UP = 3
+    #: The pods came.
+    CAME = 4
+    #: The store shows them bound.
+    BOUND = 5
+    #: They had a node, or nearly, and want one again.
+    RELEASED = 6
+    #: They ended or were deleted.
+    LEFT = 7
+    #: A gate, a label or an annotation of them changed while they waited.
+    CHANGED = 8
 
 
 class StepBatch(NamedTuple):
@@ -81,23 +98,83 @@ class Observed(Protocol):
         ...
 
 
+class Names(NamedTuple):
+    """What pods of one batch are called."""
+
+    #: int64[pod]: their serials.
+    serials: npt.NDArray[np.int64]
+    #: Their namespaces.
+    spaces: list[str]
+    #: Their names.
+    names: list[str]
+
+
 _NO_SLOTS: Final[npt.NDArray[np.int32]] = np.zeros(0, np.int32)
 
 
 class Recorder:
     """Keeps the steps of a plane's pods; ``plane.observers.append(recorder.observe)``."""
 
-    def __init__(self, cluster: Cluster, start: float, limit: int = STEPS_LIMIT) -> None:
-        """Start with nothing; times count from ``start``, a clock time."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        start: float,
+        limit: int = STEPS_LIMIT,
+        verdicts: Verdicts | None = None,
+    ) -> None:
+        """Start with nothing.
+
+        Args:
+            cluster: whose pods they are.
+            start: clock time from which times count.
+            limit: steps of pods that are kept.
+            verdicts: tells what the nodes say to pods that found none; ``None`` leaves that out.
+        """
         #: What happened, in order.
         self.batches: list[StepBatch] = []
         #: Steps of pods kept.
         self.kept: int = 0
         #: Steps of pods beyond the limit, which are not kept.
         self.dropped: int = 0
+        #: What pods are called that may have gone by the end.
+        self.names: list[Names] = []
+        #: Seconds after the start of each event that may cure a "no".
+        self.news_at: list[float] = []
+        #: What happened then: ``Cure`` bits.
+        self.news: list[int] = []
         self._pods = cluster.pods
         self._start = start
         self._limit = limit
+        self._verdicts = verdicts
+
+    def witness(self, changes: Changes, now: float) -> None:
+        """Note a batch of changes of the cluster; ``plane.witnesses.append(recorder.witness)``."""
+        time = now - self._start
+        if changes.departures:
+            gone = np.array([each.serial for each in changes.departures], np.int64)
+            self._keep(StepBatch(time, StepKind.LEFT, -1, "", gone, _NO_SLOTS))
+        if changes.arrivals:
+            self._came(np.array([each.row for each in changes.arrivals], np.int64), time)
+        for kind, rows in (
+            (StepKind.BOUND, changes.bound),
+            (StepKind.RELEASED, changes.released),
+            (StepKind.CHANGED, [each.row for each in changes.regrouped]),
+        ):
+            if rows:
+                self._note(time, kind, -1, np.array(rows, np.int64))
+        if changes.cures and len(self.news) < self._limit:
+            self.news_at.append(time)
+            self.news.append(int(changes.cures))
+
+    def _came(self, rows: npt.NDArray[np.int64], time: float) -> None:
+        """Pods came: their names must outlive them."""
+        pods, listed = self._pods, rows.tolist()
+        if self.kept + len(listed) <= self._limit:
+            spaces = [pods.namespace[row] for row in listed]
+            self.names.append(Names(pods.serial[rows], spaces, [pods.name[row] for row in listed]))
+        gated = pods.state[rows] == PodState.GATED
+        self._note(time, StepKind.CAME, -1, rows[~gated])
+        self._note(time, StepKind.CAME, -1, rows[gated], detail="gated")
 
     def observe(self, step: Observed) -> None:
         """Note one step of the plane."""
@@ -107,7 +184,7 @@ class Recorder:
                 self._note(time, StepKind.PLACED, plan.shard, verdict.granted)
             self._refused(time, plan.shard, verdict.refused)
             if plan.setbacks:
-                self._set_back(time, plan.shard, plan.setbacks)
+                self._set_back(step.now, plan.shard, plan.setbacks)
         self._refused(time, -1, step.refusals)
         for failure in step.failed:
             rows = np.array(failure.rows, np.int64)
@@ -118,22 +195,40 @@ class Recorder:
             found = np.array(rows, np.int64)
             self._note(time, StepKind.REFUSED, shard, found, detail=cause.value)
 
-    def _set_back(self, time: float, shard: int, setbacks: Sequence[Setback]) -> None:
-        """Pods of one plan that found no node, by what could cure them."""
-        by_cures: dict[Cure, list[int]] = {}
+    def _set_back(self, now: float, shard: int, setbacks: Sequence[Setback]) -> None:
+        """Pods of one plan that found no node, by their class and what could cure them."""
+        alike: dict[tuple[Cure, int, int], list[int]] = {}
         for setback in setbacks:
             if setback.why is Why.NO_PLACE:
-                by_cures.setdefault(setback.cures, []).extend(setback.rows)
-        for cures, rows in by_cures.items():
+                key = (setback.cures, setback.class_id, setback.unit.still_needed)
+                alike.setdefault(key, []).extend(setback.rows)
+        for (cures, class_id, needed), rows in alike.items():
             found = np.array(rows, np.int64)
-            self._note(time, StepKind.NO_PLACE, shard, found, detail=str(int(cures)))
+            detail = f"{int(cures)} {self._said(class_id, needed, now)}".strip()
+            self._note(now - self._start, StepKind.NO_PLACE, shard, found, detail=detail)
+
+    def _said(self, class_id: int, needed: int, now: float) -> str:
+        """What the nodes say to a class of which so many are needed, where they may be asked."""
+        said = self._verdicts.of(class_id, now) if self._verdicts and class_id >= 0 else None
+        if said is None or not said.available:
+            return said.message if said is not None else ""
+        if needed < 2:
+            return ""
+        room = f"{said.available}/{said.total} nodes are available"
+        return f"{room}, and not for {needed} pods together."
 
     def _note(
         self, time: float, kind: StepKind, shard: int, rows: npt.NDArray[np.int64], detail: str = ""
     ) -> None:
-        if self.kept + len(rows) > self._limit:
-            self.dropped += len(rows)
-            return
-        self.kept += len(rows)
-        slots = self._pods.slot[rows] if kind is StepKind.PLACED else _NO_SLOTS
-        self.batches.append(StepBatch(time, kind, shard, detail, self._pods.serial[rows], slots))
+        on_nodes = kind in (StepKind.PLACED, StepKind.BOUND)
+        slots = self._pods.slot[rows] if on_nodes else _NO_SLOTS
+        self._keep(StepBatch(time, kind, shard, detail, self._pods.serial[rows], slots))
+
+    def _keep(self, batch: StepBatch) -> None:
+        """Keep a batch, as long as there is room."""
+        count = len(batch.serials)
+        if self.kept + count > self._limit:
+            self.dropped += count
+        elif count:
+            self.kept += count
+            self.batches.append(batch)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
-import msgspec
 import numpy as np
 
 from stretto.api.heads import decode_pod_head
@@ -18,8 +17,8 @@ from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.nearest import nearest
 from stretto.explain.reasons import Code, Reason, reason
 from stretto.explain.record_file import RecordFile, RunFacts, Standing
-from stretto.explain.recorder import StepKind
 from stretto.explain.standing import UnitFacts, facts_of, positions
+from stretto.explain.steps import StepFact, told
 from stretto.framework.contract import View
 from stretto.framework.profile import Profile, load_profile
 from stretto.framework.program import TypicalPods
@@ -35,23 +34,6 @@ from stretto.stores.store import Event, EventType, Record
 
 DEFAULT_NAMESPACE: Final = "default"
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
-_STEP_WORDS: Final = {
-    StepKind.PLACED: "placed",
-    StepKind.REFUSED: "refused",
-    StepKind.NO_PLACE: "no place",
-    StepKind.GIVEN_UP: "given up",
-}
-
-
-class StepFact(msgspec.Struct, frozen=True):
-    """One step of a pod's life."""
-
-    #: Seconds after the start.
-    time_s: float
-    #: What happened: ``seen``, ``placed``, ``refused``, ``no place`` or ``given up``.
-    step: str
-    #: More about it, for people.
-    detail: str
 
 
 class Notes(Protocol):
@@ -202,6 +184,7 @@ class RecordNotes:
         """Notes by row."""
         self._file = file
         self._standings = standings
+        self._news = file.news()
 
     def unit_of(self, row: int) -> UnitFacts | None:
         """The pod's unit at the end of the run."""
@@ -226,28 +209,10 @@ class RecordNotes:
         standing = self._standings.get(row)
         if standing is None:
             return ()
-        facts = [StepFact(standing.since, "seen", "the pod came")]
-        for batch, node in self._file.steps(standing.serial):
-            facts.append(
-                StepFact(
-                    batch.time,
-                    _STEP_WORDS[batch.kind],
-                    _detail(batch.kind, batch.shard, batch.detail, node),
-                )
-            )
-        return tuple(facts)
-
-
-def _detail(kind: StepKind, shard: int, detail: str, node: str) -> str:
-    """More about a step, in words."""
-    by = f"shard {shard}"
-    if kind is StepKind.PLACED:
-        return f"on {node or 'a node that is gone'} by {by}"
-    if kind is StepKind.NO_PLACE:
-        return f"{by} found no node"
-    if kind is StepKind.REFUSED:
-        return f"the claim of {by}: {detail}" if shard >= 0 else f"the claim: {detail}"
-    return detail
+        found = list(told(self._file.steps(standing.serial), self._news))
+        if not found or found[0].step != "seen":
+            found.insert(0, StepFact(standing.since, "seen", "the pod came"))
+        return tuple(found)
 
 
 class LoadedRun:
@@ -259,22 +224,27 @@ class LoadedRun:
         Raises:
             InputError: it is no record, or its profile cannot be used any more.
         """
-        self._file = RecordFile(path)
+        #: The file, open.
+        self.file = RecordFile(path)
         #: What is known of the run.
-        self.facts: RunFacts = self._file.facts()
+        self.facts: RunFacts = self.file.facts()
         names = frozenset(self.facts.scheduler_names)
         cluster = Cluster(ClusterConfig(scheduler_names=names))
-        standings = _fill(cluster, self._file)
+        standings = _fill(cluster, self.file)
         #: The cluster at the end of the run.
         self.scene = Scene(
-            cluster, load_profile(self.facts.profile), RecordNotes(self._file, standings)
+            cluster, load_profile(self.facts.profile), RecordNotes(self.file, standings)
         )
         self.scene.when = "the state at the end of the run"
-        self.scene.others = dict(_others(self._file, cluster, names))
+        self.scene.others = dict(_others(self.file, cluster, names))
+
+    def steps_of(self, serial: int) -> tuple[StepFact, ...]:
+        """What happened to a pod by its serial, whether it is still there or not."""
+        return tuple(told(self.file.steps(serial), self.file.news()))
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
+        self.file.close()
 
 
 def _fill(cluster: Cluster, file: RecordFile) -> dict[int, Standing]:

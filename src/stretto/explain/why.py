@@ -16,8 +16,9 @@ from stretto.explain.inquiry import Inquiry, NearFacts, Overlap, ReasonFacts
 from stretto.explain.parts import TOP, ScoredNode, Scores, view_without
 from stretto.explain.pending import reasons_of
 from stretto.explain.reasons import Reason
-from stretto.explain.scene import Scene, StepFact
+from stretto.explain.scene import Scene
 from stretto.explain.standing import UnitFacts
+from stretto.explain.steps import StepFact
 from stretto.framework.contract import View
 from stretto.framework.diagnosis import diagnose
 from stretto.framework.profile import TieRule

@@ -70,7 +70,7 @@ class LiveRun:
         #: Clock time at which it began.
         self.start: float = clock.monotonic()
         #: What happened to each pod.
-        self.recorder = Recorder(plane.cluster, self.start)
+        self.recorder = Recorder(plane.cluster, self.start, verdicts=plane.verdicts)
         #: Why units were given up.
         self.failures: dict[Unit, str] = {}
         self._plane = plane
@@ -80,6 +80,7 @@ class LiveRun:
         self._jumped = feeder.resumed_at
         self._told_at = -inf
         plane.observers.append(self.recorder.observe)
+        plane.witnesses.append(self.recorder.witness)
         plane.observers.append(self._observe)
 
     @property

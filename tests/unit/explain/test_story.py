@@ -1,0 +1,125 @@
+"""A pod's story: every step with its cause, the declined ones and the end included."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stretto.api.kinds import KINDS
+from stretto.base.errors import NotFoundError
+from stretto.control.reporter import ReportConfig
+from stretto.explain.record_file import Parts, RunFacts, write_record
+from stretto.explain.recorder import Recorder
+from stretto.explain.scene import LoadedRun
+from stretto.explain.story import Story, story_of_objects, story_of_run
+from stretto.testing import Harness, make_node, make_pod
+
+FACTS = RunFacts("r", "s.yaml", "2026-01-02T03:04:05Z", 1.0, 7, 1, "default", ("stretto",))
+
+
+class Told:
+    """A harness whose plane is recorded, with the stories of its pods."""
+
+    def __init__(self, tmp_path: Path, *nodes: bytes, **config: Any) -> None:
+        self.at = Harness(nodes=nodes, config={"tier": "numpy", **config})
+        plane = self.at.plane
+        self.recorder = Recorder(plane.cluster, 0.0, verdicts=plane.verdicts)
+        plane.observers.append(self.recorder.observe)
+        plane.witnesses.append(self.recorder.witness)
+        self.path = tmp_path / "r.sqlite"
+
+    def submit(self, *pods: bytes) -> None:
+        self.at.submit(*pods)
+        self.at.settle(1.0)
+
+    def story(self, pod: str) -> Story:
+        plane = self.at.plane
+        write_record(
+            self.path, FACTS, Parts(self.at.store, plane.cluster, plane.units, self.recorder)
+        )
+        run = LoadedRun(self.path)
+        try:
+            return story_of_run(run, pod)
+        finally:
+            run.close()
+
+
+def words(story: Story) -> list[str]:
+    return [step.step for step in story.steps]
+
+
+def test_a_pod_that_waited_was_declined_woken_and_placed(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n", cpu="4"))
+    told.submit(make_pod("first", cpu="3"))
+    told.submit(make_pod("second", cpu="2"))
+    told.at.delete("first")
+    told.at.settle(1.0)
+    said = told.story("second")
+    assert words(said) == ["seen", "no place", "woken", "placed", "bound"]
+    assert "0/1 nodes are available: 1 Insufficient cpu." in said.steps[1].detail
+    assert "a pod leaves its node" in said.steps[1].cause
+    assert said.steps[2].detail == "room was given back on a node"
+    assert (said.declined, said.node, said.waits) == (1, "n", None)
+
+
+def test_a_pod_that_has_gone_has_its_story_still(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n"))
+    told.submit(make_pod("web"))
+    told.at.delete("web")
+    told.at.settle(1.0)
+    said = told.story("web")
+    assert words(said) == ["seen", "placed", "bound", "left"]
+    assert said.state == "gone"
+
+
+def test_a_pod_that_waits_in_the_end_is_told_why(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n", cpu="4"))
+    told.submit(make_pod("big", cpu="64"))
+    said = told.story("big")
+    assert said.waits is not None
+    assert said.waits.code.value == "too-big"
+
+
+def test_a_pod_whose_like_had_just_failed_is_told_that_it_was_passed_over(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n", cpu="4"))
+    told.submit(make_pod("big", cpu="64"))
+    told.submit(make_pod("like", cpu="64"))
+    assert words(told.story("like")) == ["seen", "passed over"]
+
+
+def test_a_gate_and_its_removal_are_steps(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n"))
+    told.submit(make_pod("held", spec={"schedulingGates": [{"name": "g"}]}))
+    said = told.story("held")
+    assert said.steps[0].cause == "a scheduling gate held it"
+    assert said.state == "gated"
+
+
+def test_a_gang_that_is_short_is_told_how_many_had_to_fit(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n", cpu="4"))
+    told.at.group("g", 3)
+    told.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
+    declined = next(step for step in told.story("p0").steps if step.step == "no place")
+    assert "1/1 nodes are available, and not for 3 pods together." in declined.detail
+
+
+def test_an_unknown_pod_names_the_nearest_gone_ones_too(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n"))
+    told.submit(make_pod("web-1"))
+    told.at.delete("web-1")
+    told.at.settle(1.0)
+    with pytest.raises(NotFoundError, match="did you mean web-1"):
+        told.story("web-2")
+
+
+def test_the_objects_of_a_store_tell_what_was_told_there(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n", cpu="4"), report=ReportConfig(scheduled=True))
+    told.submit(make_pod("first", cpu="4"), make_pod("second", cpu="4"))
+    told.at.delete("first")
+    told.at.settle(15.0)
+    records = [each for kind in KINDS for each in told.at.store.list(kind).records]
+    said = story_of_objects(records, "second", "a store")
+    assert words(said) == ["seen", "no place", "placed", "bound"]
+    assert said.steps[1].detail == "0/1 nodes are available: 1 Insufficient cpu."
+    with pytest.raises(NotFoundError, match="did you mean second"):
+        story_of_objects(records, "secnd", "a store")
