@@ -113,7 +113,7 @@ class Plane:
         #: The rules compiled, shared by the shards.
         self.engine = Engine(config.profile, self.cluster)
         #: Makes the shards' runtimes.
-        self.placers = Placers(self.engine, config.tier)
+        self.placers = Placers(self.engine, config.tier, self.units)
         #: Reads the store.
         self.pump = Pump(store, self.cluster, failpoint, config.compare_every, config.profile.kinds)
         #: Orders units and hands them out.

@@ -13,8 +13,10 @@ import numpy.typing as npt
 from stretto.base.rng import Rng
 from stretto.framework.exact.book import Book
 from stretto.framework.exact_runtime import ExactRuntime
-from stretto.framework.runtime import Engine, Placement, Request, Runtime
+from stretto.framework.runtime import Engine, Placement, Request
+from stretto.framework.staged_runtime import StagedRuntime
 from stretto.state.columns import Columns
+from stretto.state.units import Units
 
 Holds = Callable[[int, int], bool]
 """(row, slot) to whether every rule lets the pod onto the slot as the cluster is now."""
@@ -43,8 +45,12 @@ class Placer(Protocol):
 class Placers:
     """Makes the runtimes of one profile's shards."""
 
-    def __init__(self, engine: Engine, tier: str) -> None:
-        """Over what the shards share; ``tier`` is the kernels' where there are any."""
+    def __init__(self, engine: Engine, tier: str, units: Units | None = None) -> None:
+        """Over what the shards share; ``tier`` is the kernels' where there are any.
+
+        ``units`` tells which pods belong together.
+        """
+        self._units = units
         self._engine = engine
         self._tier = tier
         self._book = Book(engine.cluster)
@@ -53,7 +59,7 @@ class Placers:
         """A runtime with a snapshot of its own."""
         if self._engine.profile.exact:
             return ExactRuntime(self._engine.cluster, self._book)
-        return Runtime(self._engine, rng, self._tier)
+        return StagedRuntime(self._engine, rng, self._tier, self._units)
 
     def law(self) -> Holds | None:
         """How claims are judged that amounts do not judge; ``None`` where amounts do."""

@@ -68,7 +68,7 @@ class Cluster:
         #: Static facts by slot.
         self.nodes = Nodes()
         #: NUMA nodes of machines, and who holds what of them.
-        self.topology = Topology(self.ledger)
+        self.topology = self.nodes.topology = Topology(self.ledger)
         #: Pods as rows.
         self.pods = Pods()
         #: Classes of pods.
@@ -85,6 +85,8 @@ class Cluster:
         self.domains = Domains(self.pods, self.classes, self.objects)
         #: PodGroups by ``namespace/name``.
         self.groups: dict[str, PodGroup] = {}
+        #: Keys of the PodGroups that say where they go as a whole, or how they are spread.
+        self.directed: set[str] = set()
         #: Values of PriorityClasses by name.
         self.priorities: dict[str, int] = {}
         #: What the last batches meant, for the dispatcher to absorb.

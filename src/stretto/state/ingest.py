@@ -23,7 +23,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT, NewPod
 from stretto.state.ranks import Ranks, note_stay, note_traits
-from stretto.state.topology_ingest import device_mask, micro_topology
+from stretto.state.topology_ingest import device_mask, direct, micro_topology
 from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
@@ -89,6 +89,7 @@ class Ingest:
             if event.type is EventType.DELETED:
                 cluster.abnormal.pop(f"podgroup {key}", None)
                 cluster.groups.pop(key, None)
+                cluster.directed.discard(key)
                 cluster.changes.groups.append(GroupChange(key, None))
                 continue
             try:
@@ -100,6 +101,7 @@ class Ingest:
                 continue
             cluster.abnormal.pop(f"podgroup {key}", None)
             cluster.groups[key] = group
+            direct(cluster, key, group)
             cluster.changes.groups.append(GroupChange(key, group))
             cluster.changes.cures |= Cure.GROUP_CHANGED
 

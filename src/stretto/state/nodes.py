@@ -15,6 +15,7 @@ import numpy.typing as npt
 from stretto.api.core import Node, Taint
 from stretto.api.selectors import NODE_NAME, NodeTerm, Operator, Rule
 from stretto.state.labels import BoolArray, Labels, SlotArray
+from stretto.state.topology import Topology
 from stretto.state.topology_reports import Reports
 from stretto.state.units import Cure
 
@@ -47,6 +48,8 @@ class Nodes:
         self.labels = Labels()
         #: What node agents report.
         self.reports = Reports()
+        #: NUMA nodes of machines; ``None`` where nobody keeps them.
+        self.topology: Topology | None = None
         #: int32[slot]: index into ``taint_sets``; 0 is "no taints".
         self.taint_set: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: Distinct lists of taints; one that no node has any more is empty and given again.

@@ -184,7 +184,7 @@ def spread(
     order = list(inside)
     if whole:
         per_zone = [zone[k] for zone in machine.alloc]
-        order = zones_for(free, inside, needed(left, per_zone))
+        order = sorted(zones_for(free, inside, needed(left, per_zone)))
     parts = []
     for z in order:
         here = min(left, max(0, free[z]))

@@ -7,11 +7,12 @@ import msgspec
 
 from stretto.api.heads import NO_BYTES, PodHead, decode_pod_head
 from stretto.api.node import CustomNodeResource
+from stretto.api.scheduling import PodGroup
 from stretto.base.errors import InputError
 from stretto.state.classes import GPU_DEVICES
 from stretto.state.cluster import Cluster
 from stretto.state.devices import text_to_mask
-from stretto.state.topology_notes import MICRO_TOPOLOGY
+from stretto.state.topology_notes import DOMAIN_CAPS, MICRO_TOPOLOGY
 from stretto.stores.store import Event, EventType, Record
 
 _REPORT: Final = msgspec.json.Decoder(CustomNodeResource)
@@ -37,6 +38,14 @@ def apply_reports(cluster: Cluster, events: Iterable[Event]) -> None:
             continue
         meta = msgspec.structs.replace(report.metadata, name=name, uid=event.record.uid)
         cluster.put_report(msgspec.structs.replace(report, metadata=meta))
+
+
+def direct(cluster: Cluster, key: str, group: PodGroup) -> None:
+    """Note whether a PodGroup says where it goes as a whole, or how it is spread."""
+    if group.spec.affinity is not None or DOMAIN_CAPS in group.metadata.annotations:
+        cluster.directed.add(key)
+    else:
+        cluster.directed.discard(key)
 
 
 def micro_topology(record: Record, head: PodHead | None) -> str:

@@ -1,0 +1,110 @@
+"""Caps: the largest part of an application that one value of a node label may hold.
+
+A unit (a PodGroup, or the pods of one owner) is the application. Its caps stand in the annotation
+``stretto.dev/domain-caps`` of its pods or of its PodGroup; of its size counts what it is meant to
+be: the size that its PodGroup states, else the pods that it has, at least ``min_member``. A cap of
+25 % of eight pods is two, of six one: a part is rounded down, and one pod is always allowed.
+
+A shard looks at caps when it places, and the binder when it grants: no interleaving breaks them.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.scheduling import PodGroup
+from stretto.base.errors import InputError
+from stretto.state.cluster import Cluster
+from stretto.state.pods import NO_SLOT
+from stretto.state.topology_notes import DOMAIN_CAPS, DomainCap, read_caps
+from stretto.state.units import NO_GROUP, Unit
+
+GROUP_SIZE: Final = "stretto.dev/group-size"
+"""Annotation on a PodGroup: how many pods it will have."""
+_PREFIX: Final = "PodGroupUnit/"
+
+
+def group_of(cluster: Cluster, unit: Unit | None) -> PodGroup | None:
+    """The PodGroup of a unit; ``None`` where it has none."""
+    if unit is None or not unit.key.startswith(_PREFIX):
+        return None
+    return cluster.groups.get(unit.key.removeprefix(_PREFIX))
+
+
+def caps_of(cluster: Cluster, unit: Unit | None, class_id: int) -> tuple[DomainCap, ...]:
+    """The caps of a unit: those of its PodGroup, else those of the pod's class."""
+    group = group_of(cluster, unit)
+    text = group.metadata.annotations.get(DOMAIN_CAPS, "") if group is not None else ""
+    if text and group is not None:
+        key = f"podgroup {group.metadata.namespace}/{group.metadata.name}"
+        try:
+            return read_caps(text, f"{key}, annotation {DOMAIN_CAPS}")
+        except InputError as error:
+            cluster.abnormal[key] = str(error)
+    return cluster.classes[class_id].asks.caps
+
+
+def unit_size(cluster: Cluster, unit: Unit) -> int:
+    """How many pods a unit is meant to have."""
+    group = group_of(cluster, unit)
+    stated = group.metadata.annotations.get(GROUP_SIZE, "") if group is not None else ""
+    if stated.isdecimal():
+        return max(1, int(stated))
+    least = unit.min_member if unit.min_member < NO_GROUP else 1
+    return max(unit.size, least, 1)
+
+
+def held_by_domain(
+    column: npt.NDArray[np.int32], slots: npt.NDArray[np.int64], width: int
+) -> npt.NDArray[np.int64]:
+    """int64[value]: how many of some pods each value of a label column holds."""
+    return np.bincount(column[slots], minlength=width).astype(np.int64)
+
+
+def breaks_cap(
+    cluster: Cluster, unit: Unit, granted: Iterable[int], claim: tuple[int, int]
+) -> bool:
+    """Whether a claim would break a cap of its unit.
+
+    Args:
+        cluster: the cluster as it is now.
+        unit: the unit.
+        granted: rows of the unit that were granted in the same plan and are charged already.
+        claim: row and slot.
+    """
+    row, slot = claim
+    pods = cluster.pods
+    caps = caps_of(cluster, unit, int(pods.class_id[row]))
+    if not caps:
+        return False
+    rows = np.array(sorted({*unit.bound, *granted} - {row}), np.int64)
+    slots = pods.slot[rows]
+    slots = slots[slots != NO_SLOT]
+    size = unit_size(cluster, unit)
+    for cap in caps:
+        column = cluster.nodes.labels.column(cap.key)
+        here = int(column[slot])
+        if here == 0 or int(np.count_nonzero(column[slots] == here)) >= cap.limit(size):
+            return True
+    return False
+
+
+def beyond_caps(cluster: Cluster, unit: Unit) -> list[tuple[DomainCap, str, int, int]]:
+    """Caps of a unit that are exceeded, as after a scale-down: (cap, value, pods, limit)."""
+    rows = np.array(sorted(unit.bound), np.int64)
+    slots = cluster.pods.slot[rows]
+    rows, slots = rows[slots != NO_SLOT], slots[slots != NO_SLOT]
+    if not len(rows):
+        return []
+    size, labels = unit_size(cluster, unit), cluster.nodes.labels
+    found = []
+    for cap in caps_of(cluster, unit, int(cluster.pods.class_id[rows[0]])):
+        values, counts = np.unique(labels.column(cap.key)[slots], return_counts=True)
+        found += [
+            (cap, labels.pair_value(int(value)), int(count), cap.limit(size))
+            for value, count in zip(values.tolist(), counts.tolist(), strict=True)
+            if value and count > cap.limit(size)
+        ]
+    return found

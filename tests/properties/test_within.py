@@ -1,0 +1,134 @@
+"""Placing inside given slots: the compiled form, the plain form, and what both must keep."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stretto.framework import within_numpy
+from stretto.framework.program import DevicePick
+from stretto.framework.zone_program import (
+    Caps,
+    Job,
+    Search,
+    Work,
+    Zones,
+    no_caps,
+    no_zone_asks,
+    no_zones,
+)
+from stretto.state.devices import MAX_DEVICES
+from stretto.state.topology import ZONE_WIDTH, zones_of
+from tests.properties.kernel_world import World, make_world, shapes
+
+kernels_within = pytest.importorskip("stretto.framework.kernels_within")
+
+
+def zones_on(world: World, rng: np.random.Generator) -> Zones:
+    """NUMA nodes on most machines: two sockets or one, some of them in use."""
+    slots = world.state[0].shape[1]
+    zones = no_zones(slots)
+    zones.count[:] = rng.choice([0, 1, 2, 4, 6], slots)
+    for s in range(slots):
+        n = int(zones.count[s])
+        zones.socket[s, :n] = np.arange(n) * 2 // max(n, 1)
+        zones.alloc[s, :n, :3] = rng.integers(0, 900, (n, 3)) * (rng.random((n, 3)) < 0.9)
+        taken = zones.alloc[s, :n] * rng.choice([0, 0, 0, 1, 3], (n, ZONE_WIDTH)) // 4
+        zones.free[s, :n] = zones.alloc[s, :n] - taken
+        zones.share[s, :n] = zones.alloc[s, :n, :2]
+        zones.average[s] = -(-zones.alloc[s].sum(axis=0) // max(n, 1))
+        zones.device_zone[s] = rng.integers(-1, n, MAX_DEVICES) if n else -1
+    return zones
+
+
+def work_on(world: World, rng: np.random.Generator, *, bound: bool) -> Work:
+    """A few units over a few domains, with caps where there is one unit."""
+    slots = np.flatnonzero(world.program[1].eligible[0]).astype(np.int32)
+    slots = rng.permutation(slots) if len(slots) else np.zeros(1, np.int32)
+    cuts = np.sort(rng.integers(0, len(slots) + 1, int(rng.integers(0, 4))))
+    start = np.concatenate([[0], cuts, [len(slots)]]).astype(np.int32)
+    own = (rng.random(len(slots)) < 0.3).astype(np.uint8)
+    search = Search(slots, start, own, rng.integers(0, len(slots), 1))
+    classes = len(world.program[0].requests)
+    asks = no_zone_asks(classes)
+    if bound:
+        asks.binding[:] = rng.integers(0, 4, classes)
+        asks.amount[:, :3] = rng.integers(0, 500, (classes, 3)) * (rng.random((classes, 3)) < 0.8)
+        asks.aligned[:, 2] = rng.integers(0, 2, classes)
+        asks.device_aligned[:] = rng.integers(0, 2, asks.device_aligned.shape)
+    lengths = rng.integers(1, 8, int(rng.integers(1, 4)))
+    pods = int(lengths.sum())
+    job = Job(
+        class_id=np.arange(classes, dtype=np.int32),
+        local=rng.integers(0, classes, pods).astype(np.int32),
+        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32),
+        at_least=np.array([rng.integers(1, n + 1) for n in lengths], np.int32),
+        blocking=(rng.random(len(lengths)) < 0.2).astype(np.uint8),
+        slot=np.full(pods, -2, np.int32),
+        mask=np.zeros(pods, np.int32),
+    )
+    caps = no_caps(len(slots))
+    if rng.random() < 0.5:
+        domain = rng.integers(-1, 5, (2, len(slots))).astype(np.int32)
+        caps = Caps(domain, rng.integers(0, 4, (2, 5)).astype(np.int32))
+    return Work(zones_on(world, rng), asks, caps, search, job)
+
+
+def run_both(seed: int, world: World, *, bound: bool) -> tuple[World, Work, World, Work]:
+    """The same work by both forms, each on a world of its own."""
+    rng = np.random.default_rng(seed)
+    work = work_on(world, rng, bound=bound)
+    other, same = world.copy(), Work(*(type(part)(*(a.copy() for a in part)) for part in work))
+    pick = int(DevicePick.FULLEST)
+    tried = kernels_within.place_within(
+        world.program, world.state, *work, world.log, world.log_state, pick
+    )
+    again = within_numpy.place_within(
+        other.program, other.state, same, (other.log, other.log_state), pick
+    )
+    assert tried == again
+    return world, work, other, same
+
+
+@pytest.mark.timeout(600)
+@settings(max_examples=40, deadline=None)
+@given(shapes, st.integers(0, 2**32 - 1), st.booleans())
+def test_both_forms_give_every_pod_the_same_place(shape, seed, bound) -> None:
+    world = make_world(shape, np.random.default_rng(shape.seed))
+    fast, work, plain, same = run_both(seed, world, bound=bound)
+    assert work.job.slot.tolist() == same.job.slot.tolist()
+    assert work.job.mask.tolist() == same.job.mask.tolist()
+    assert all(np.array_equal(a, b) for a, b in zip(fast.state, plain.state, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(work.zones, same.zones, strict=True))
+    assert np.array_equal(work.caps.room, same.caps.room)
+
+
+@pytest.mark.timeout(600)
+@settings(max_examples=40, deadline=None)
+@given(shapes, st.integers(0, 2**32 - 1))
+def test_a_unit_is_placed_in_one_domain_with_enough_pods_or_leaves_no_trace(shape, seed) -> None:
+    world = make_world(shape, np.random.default_rng(shape.seed))
+    before = [array.copy() for array in world.state]
+    _, work, _, _ = run_both(seed, world, bound=True)
+    job, search = work.job, work.search
+    domains = [set(search.slots[a:b].tolist()) for a, b in pairwise(search.start)]
+    for u, least in enumerate(job.at_least):
+        placed = [s for s in job.slot[job.start[u] : job.start[u + 1]].tolist() if s >= 0]
+        assert not placed or len(placed) >= least
+        assert not placed or any(set(placed) <= domain for domain in domains)
+    if not (job.slot >= 0).any():
+        assert all(np.array_equal(a, b) for a, b in zip(before, world.state, strict=True))
+
+
+@pytest.mark.timeout(600)
+@settings(max_examples=40, deadline=None)
+@given(shapes, st.integers(0, 2**32 - 1))
+def test_no_numa_node_gives_more_than_it_has_free(shape, seed) -> None:
+    world = make_world(shape, np.random.default_rng(shape.seed))
+    _, work, _, _ = run_both(seed, world, bound=True)
+    bound = work.asks.binding[work.job.local] > 0
+    taken = work.job.slot[bound & (work.job.slot >= 0)]
+    assert (work.zones.free[taken] >= 0).all()
+    assert all(zones_of(int(mask)) for mask in work.job.mask[bound & (work.job.slot >= 0)])
