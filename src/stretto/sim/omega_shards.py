@@ -56,6 +56,8 @@ class ShardStudy(msgspec.Struct, frozen=True):
     shards: tuple[int, ...] = (1, 2, 4, 8)
     #: Seconds from the snapshot to the plan, swept.
     decisions_s: tuple[float, ...] = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
+    #: Profiles: spreading and packing.
+    policies: tuple[str, ...] = POLICIES
     #: Pods that a shard decides at once.
     batch: int = 50
     #: Seconds of the binder for each claim: what judging and binding was measured to take.
@@ -120,7 +122,7 @@ def run_shard_study(study: ShardStudy, told: Told | None = None) -> list[ShardPo
 
 def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
     """Shards, decision time, policy and partitions of every run; one shard has no partition."""
-    for policy in POLICIES:
+    for policy in study.policies:
         for shards in study.shards:
             for partitions in (True, False) if shards > 1 else (False,):
                 for decision in study.decisions_s:
