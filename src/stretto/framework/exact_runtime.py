@@ -15,6 +15,7 @@ from stretto.framework.exact.cures import cures_of
 from stretto.framework.exact.decision import Decision
 from stretto.framework.exact.follower import Follower
 from stretto.framework.exact.pod_facts import PodFacts
+from stretto.framework.exact.scheduler import ExactScheduler
 from stretto.framework.exact.volumes import Found
 from stretto.framework.runtime import NOT_TRIED, Placement, Request
 from stretto.state.claims import NoPlace, VolumeChoice
@@ -55,6 +56,11 @@ class ExactRuntime:
         self._book = book
         self._follower = Follower(cluster, book)
         self._refused: dict[Likeness, NoPlace] = {}
+
+    @property
+    def scheduler(self) -> ExactScheduler:
+        """Decides on the snapshot as it stands."""
+        return self._follower.scheduler
 
     def sync(self) -> None:
         """Bring the snapshot up to date with the cluster."""

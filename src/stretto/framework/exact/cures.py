@@ -36,6 +36,9 @@ CURES: Final[Mapping[str, Cure]] = {
 }
 """By plugin; a change of the pod itself may cure every one."""
 
+_VOLUMES: Final = {"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"}
+"""Plugins that end a cycle because of a claim, a volume or a class, whatever the nodes are."""
+
 assert CURES.keys() == {plugin.NAME for plugin in FILTERS}
 
 
@@ -47,7 +50,8 @@ def cures_of(decision: Decision) -> Cure:
     if filtered is None:
         return _NODE | Cure.POD_CHANGED
     if filtered.ended_by:
-        return CURES[filtered.ended_by] | Cure.POD_CHANGED
+        ended = filtered.ended_by
+        return Cure.POD_CHANGED | (Cure.VOLUME_CHANGED if ended in _VOLUMES else CURES[ended])
     found = Cure.POD_CHANGED
     if not filtered.inside.all():
         for name in filtered.narrowed_by:

@@ -1,0 +1,101 @@
+"""A plane under kube-parity, and the library's answer from what the store holds."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from stretto.api import codec
+from stretto.api.core import Node
+from stretto.api.kinds import NODE, POD, Kind
+from stretto.api.meta import Wire
+from stretto.api.pods import Pod
+from stretto.framework.exact.decision import Decision
+from stretto.framework.exact.scheduler import ExactScheduler
+from stretto.framework.exact.snapshot import Snapshot
+from stretto.framework.exact_runtime import ExactRuntime
+from stretto.plane import Step
+from stretto.state.whole import CURES, read_object
+from stretto.stores.store import Patch, Record
+from stretto.testing import Harness
+
+PROFILE = "kube-parity"
+
+
+class Parity(Harness):
+    """A plane under kube-parity that notes what it says of each pod."""
+
+    def __init__(self, *nodes: bytes, **more: Any) -> None:
+        """Start with nodes."""
+        super().__init__(nodes, profile=PROFILE, **more)
+        #: The last message of each pod, by name.
+        self.said: dict[str, str] = {}
+        #: How often each pod was tried in vain.
+        self.tries: dict[str, int] = {}
+        self.plane.observers.append(self._note)
+
+    @property
+    def runtime(self) -> ExactRuntime:
+        """The first shard's runtime, up to date."""
+        found = self.plane.shards[0].runtime
+        assert isinstance(found, ExactRuntime)
+        found.sync()
+        return found
+
+    def put(self, item: Wire) -> None:
+        """Create an object of any kind."""
+        self.create(codec.kind_of_struct(item), codec.encode(item))
+
+    def submit_pod(self, pod: Pod) -> None:
+        """Create a pod that asks for this scheduler."""
+        self.put(ours(pod))
+
+    def patch(self, kind: Kind, name: str, namespace: str = "default", **change: Any) -> None:
+        """Change an object."""
+        space = namespace if kind.namespaced else ""
+        self.store.patch(kind, [Patch(space, name, change)])
+
+    def pending(self) -> list[Pod]:
+        """Pods without a node."""
+        return [pod_of(record) for record in self.store.list(POD).records if not record.node]
+
+    def library(self) -> ExactScheduler:
+        """The exact path over a fresh snapshot of the store."""
+        nodes = [read_object(NODE, record) for record in self.store.list(NODE).records]
+        pods = [pod_of(record) for record in self.store.list(POD).records]
+        running = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in ENDED]
+        fleet = [each for each in nodes if isinstance(each, Node)]
+        return ExactScheduler(Snapshot(fleet, running, self._objects()))
+
+    def live(self, pod: Pod) -> Decision:
+        """What the plane's own snapshot says of a pod now."""
+        return self.runtime.scheduler.decide(pod, thorough=True)
+
+    def _objects(self) -> Iterator[Wire]:
+        for kind in CURES:
+            for record in self.store.list(kind).records:
+                yield read_object(kind, record)
+
+    def _note(self, step: Step) -> None:
+        names = self.plane.cluster.pods.name
+        for setback in (each for plan in step.plans for each in plan.setbacks):
+            for row, message in zip(setback.rows, setback.messages, strict=False):
+                self.said[names[row]] = message
+                self.tries[names[row]] = self.tries.get(names[row], 0) + 1
+
+
+ENDED = ("Succeeded", "Failed")
+
+
+def ours(pod: Pod) -> Pod:
+    """The same pod, asking for this scheduler."""
+    spec = msgspec.structs.replace(pod.spec, scheduler_name="stretto")
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def pod_of(record: Record) -> Pod:
+    """A pod as its record says it is."""
+    pod = read_object(POD, record)
+    assert isinstance(pod, Pod)
+    spec = msgspec.structs.replace(pod.spec, node_name=record.node or pod.spec.node_name)
+    return msgspec.structs.replace(pod, spec=spec)

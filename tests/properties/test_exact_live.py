@@ -1,0 +1,225 @@
+"""A plane under kube-parity decides like the library on a fresh snapshot, whatever came before."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.api import codec, kinds
+from stretto.api.kinds import NODE, POD
+from stretto.api.pods import Pod
+from stretto.lab.conformance import fields
+from stretto.stores.store import Deletion
+from stretto.testing import make_node
+from tests.exact_sketch import HOST, ZONE, pod, thing
+from tests.parity import Parity
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+COLORS = ("red", "blue")
+ZONES = ("a", "b", "c")
+BACK_OFF = 12.0  # seconds: longer than the longest delay of a pod that was tried in vain
+
+
+def peers(color: str, key: str, **more: Any) -> dict[str, Any]:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"color": color}}, **more}
+
+
+def affinity(kind: str, *terms: dict[str, Any]) -> dict[str, Any]:
+    return {"affinity": {kind: {REQUIRED: list(terms)}}}
+
+
+def spread(color: str, key: str, **more: Any) -> dict[str, Any]:
+    rule = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **peers(color, key), **more}
+    return {"topologySpreadConstraints": [rule]}
+
+
+def claims(*names: str) -> dict[str, Any]:
+    named = [{"name": n, "persistentVolumeClaim": {"claimName": n}} for n in names]
+    return {"volumes": named}
+
+
+IN_TEAM = {"namespaceSelector": {"matchLabels": {"team": "x"}}}
+IN_ZONE_A = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}
+WISHES: list[dict[str, Any]] = [
+    {},
+    {"requests": {"cpu": "3"}},
+    {"nodeSelector": {"disk": "ssd"}},
+    {"tolerations": [{"operator": "Exists"}]},
+    {"ports": [{"containerPort": 80, "hostPort": 80}]},
+    affinity("podAffinity", peers("red", ZONE)),
+    affinity("podAffinity", peers("red", HOST, **IN_TEAM)),
+    affinity("podAntiAffinity", peers("red", ZONE)),
+    affinity("podAntiAffinity", peers("blue", HOST)),
+    {"affinity": {"podAntiAffinity": {PREFERRED: [
+        {"weight": 5, "podAffinityTerm": peers("red", ZONE)}]}}},
+    spread("red", ZONE),
+    spread("blue", HOST, minDomains=3),
+    spread("red", ZONE, nodeTaintsPolicy="Honor"),
+    {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [IN_ZONE_A]}}}},
+    claims("static"),
+    claims("made"),
+    claims("alone"),
+    claims("missing"),
+]  # fmt: skip
+
+
+class World:
+    """A plane and random changes of what it sees."""
+
+    def __init__(self, data: st.DataObject, **more: Any) -> None:
+        self.data = data
+        self.plane = Parity(**more)
+        self.count = 0
+        for item in furniture():
+            self.plane.put(item)
+        for number in range(3):
+            self.add_node(number)
+        self.plane.settle()
+
+    def draw(self, *choices: Any) -> Any:
+        return self.data.draw(st.sampled_from(choices))
+
+    def new_pod(self) -> Pod:
+        self.count += 1
+        wish = dict(self.draw(*WISHES))
+        space = self.draw("default", "default", "other")
+        labels = {"color": self.draw(*COLORS)}
+        return pod(f"p{self.count}", namespace=space, labels=labels, **wish)
+
+    def add_node(self, number: int) -> None:
+        body = make_node(f"n{number}", cpu="4", zone=self.draw(*ZONES), pods=4)
+        self.plane.store.create(NODE, [body])
+
+    def step(self) -> None:
+        actions: list[Callable[[], None]] = [
+            self.submit,
+            self.submit,
+            self.submit,
+            self.delete,
+            self.relabel_pod,
+            self.change_node,
+            self.come_or_go,
+            self.change_object,
+        ]
+        self.draw(*actions)()
+
+    def submit(self) -> None:
+        self.plane.submit_pod(self.new_pod())
+
+    def delete(self) -> None:
+        bound = [r for r in self.plane.store.list(POD).records if r.node]
+        if bound:
+            gone = self.draw(*bound)
+            self.plane.store.delete(POD, [Deletion(gone.namespace, gone.name)])
+
+    def relabel_pod(self) -> None:
+        records = self.plane.store.list(POD).records
+        if records:
+            one = self.draw(*records)
+            labels = {"color": self.draw(*COLORS)}
+            self.plane.patch(POD, one.name, one.namespace, metadata={"labels": labels})
+
+    def change_node(self) -> None:
+        name = f"n{self.draw(0, 1, 2, 3)}"
+        taint = {"key": "k", "effect": self.draw("NoSchedule", "PreferNoSchedule")}
+        change = self.draw(
+            {"metadata": {"labels": {"disk": self.draw("ssd", "hdd")}}},
+            {"metadata": {"labels": {ZONE: self.draw(*ZONES)}}},
+            {"spec": {"taints": self.draw([], [taint])}},
+            {"spec": {"unschedulable": self.draw(True, False)}},
+        )
+        self.plane.patch(NODE, name, **change)
+
+    def come_or_go(self) -> None:
+        number = self.draw(0, 1, 2, 3)
+        if self.draw(True, False):
+            self.add_node(number)
+        else:
+            self.plane.store.delete(NODE, [Deletion("", f"n{number}")])
+
+    def change_object(self) -> None:
+        team = {"labels": {"team": self.draw("x", "y")}}
+        claim = thing("PersistentVolumeClaim", "missing", spec={"storageClassName": "fast"})
+        name = self.draw("other", "missing", "static", "disk")
+        if name == "other":
+            self.plane.patch(kinds.NAMESPACE, "other", metadata=team)
+        elif name == "missing" and self.draw(True, False):
+            self.plane.store.create(kinds.PERSISTENT_VOLUME_CLAIM, [codec.encode(claim)])
+        elif name == "disk":
+            self.plane.store.create(
+                kinds.PERSISTENT_VOLUME, [codec.encode(disk(f"disk-{self.count}"))]
+            )
+        else:
+            self.plane.store.delete(kinds.PERSISTENT_VOLUME_CLAIM, [Deletion("default", name)])
+
+
+def disk(name: str) -> Any:
+    terms = {"required": {"nodeSelectorTerms": [IN_ZONE_A]}}
+    spec = {"capacity": {"storage": "1Gi"}, "storageClassName": "kept", "nodeAffinity": terms}
+    spec |= {"accessModes": ["ReadWriteOnce"]}
+    return thing("PersistentVolume", name, spec=spec, status={"phase": "Available"})
+
+
+def furniture() -> list[Any]:
+    wait = "WaitForFirstConsumer"
+    size = {"resources": {"requests": {"storage": "1Gi"}}}
+    once = {"accessModes": ["ReadWriteOnce"]}
+    pick = {"accessModes": ["ReadWriteOncePod"]}
+    return [
+        thing("Namespace", "default", meta={"labels": {"team": "x"}}),
+        thing("Namespace", "other", meta={"labels": {"team": "y"}}),
+        thing("StorageClass", "fast", provisioner="csi.x", volumeBindingMode=wait),
+        thing("StorageClass", "kept", provisioner="kubernetes.io/no-provisioner",
+              volumeBindingMode=wait),
+        thing("PersistentVolumeClaim", "static", spec={"storageClassName": "kept", **size, **once}),
+        thing("PersistentVolumeClaim", "made", spec={"storageClassName": "fast", **size, **once}),
+        thing("PersistentVolumeClaim", "alone", spec={"storageClassName": "fast", **size, **pick}),
+        disk("disk-0"),
+    ]  # fmt: skip
+
+
+def unhappy(world: World) -> list[str]:
+    """Pods that wait although the library would place them, on what the store holds."""
+    library = world.plane.library()
+    return [
+        each.metadata.name
+        for each in world.plane.pending()
+        if library.decide(each, may_preempt=False).best
+    ]
+
+
+@given(st.data())
+def test_the_snapshot_of_a_plane_says_what_a_fresh_one_says(data: st.DataObject) -> None:
+    world = World(data)
+    for _ in range(data.draw(st.integers(1, 14))):
+        world.step()
+        world.plane.settle()
+    probe = world.new_pod()
+    wanted = fields(world.plane.library().decide(probe, thorough=True))
+    assert fields(world.plane.live(probe)) == wanted
+
+
+@given(st.data())
+def test_a_pod_goes_where_the_library_would_put_it(data: st.DataObject) -> None:
+    world = World(data)
+    for _ in range(data.draw(st.integers(1, 10))):
+        world.step()
+        world.plane.settle(BACK_OFF)
+    asked = world.new_pod()
+    wanted = world.plane.library().decide(asked, may_preempt=False)
+    world.plane.submit_pod(asked)
+    world.plane.settle()
+    assert world.plane.node_of(*reversed(wanted.pod.key)) == (wanted.best or [""])[0]
+    assert world.plane.said.get(asked.metadata.name, "") == wanted.message
+
+
+@given(st.data(), st.sampled_from([1, 2, 3]))
+def test_nothing_that_may_cure_a_pod_is_missed(data: st.DataObject, shards: int) -> None:
+    world = World(data, config={"shards": shards})
+    for _ in range(data.draw(st.integers(1, 14))):
+        world.step()
+        world.plane.settle(BACK_OFF)
+        assert unhappy(world) == []
+    assert world.plane.breaches() == []
