@@ -1,4 +1,6 @@
-"""Measure what each optimisation is worth and record it: python bench/ablation.py [--nodes N,...]
+"""Measure what each optimisation is worth, and record it.
+
+    python bench/ablation.py [--nodes 5000,20000] [--rounds 5]
 
 Each size runs in this process, one after the other. Results go to
 ``bench/results/ablation-COMMIT.json`` and into the table of ``docs/performance.md``. The figures

@@ -1,4 +1,6 @@
-"""Run the studies in virtual time and record them: python bench/studies.py [--only omega]
+"""Run the studies in virtual time, and record them.
+
+    python bench/studies.py [--only omega]
 
 Runs ``stretto study omega`` and ``stretto study shards`` as they stand, keeps their JSON under
 ``bench/results``, their plots under ``docs/images``, and puts the tables into ``docs/omega.md`` and
