@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from stretto.control.dispatcher.config import Between, QueueConfig
 from stretto.state.claims import ConflictCause
 from stretto.state.lifecycle import PodEvent, PodState, UnitState, step_pods
-from stretto.state.units import Cure, Dispatch, Setback, UnitKind, Why
+from stretto.state.units import Cure, Dispatch, Setback, Unit, UnitKind, Why
 from tests.unit.dispatcher.desk import Desk, owned_by
 
 QUEUES = (QueueConfig("prio", "Priority"), QueueConfig("strict", "FIFO", blocking=True))
@@ -266,10 +266,72 @@ class FairShareMachine(FairMachine):
     between = Between.FAIR_SHARE
 
 
+class TreeMachine(FairMachine):
+    """Queues in a tree, with limits at two levels, guarantees and a number of running units."""
+
+    queues = (
+        QueueConfig("org", "DRF", limit={"cpu": 9}, max_running_units=5),
+        QueueConfig("prio", "ShortestFirst", blocking=False, parent="org", limit={"cpu": 6}),
+        QueueConfig("strict", "Easy", parent="org", guarantee={"cpu": 6}),
+        QueueConfig("other", "FifoSkip", max_running_units=3),
+    )
+    between = Between.WEIGHT
+
+    def dispatch_within_limits(self, room: list[int]) -> None:
+        usage = self.desk.dispatcher._places.usage
+        assert usage is not None
+        before, running = usage.tree.over(), {b.name: b.running for b in usage.tree}
+        super().dispatch(room)
+        for name, above in usage.tree.over().items():
+            assert above == before.get(name), "an admission broke a limit"
+        for branch in usage.tree:
+            within = branch.running <= branch.most_units
+            assert within or branch.running <= running[branch.name]
+
+    @rule(room=st.sampled_from([[9, 9], [0, 6], [3, 1], [2, 0]]))
+    def dispatch(self, room: list[int]) -> None:
+        self.dispatch_within_limits(room)
+
+    def check_order(self, work: list[list[Dispatch]]) -> None:
+        """Limits let pass whatever they have room for, so the order says nothing here."""
+
+    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+        return sent.blocking == (sent.unit.rank < blocked)
+
+    def teardown(self) -> None:
+        """Once all goes well and pods end, all that can be placed is placed."""
+        desk = self.desk
+        desk.dispatcher.add_shard(0)
+        for dispatch, serials in self.inbox:
+            self.give("back", dispatch, dispatch.rows, serials)
+        for _ in range(80):
+            desk.pass_time(11.0)
+            desk.wake(Cure.ANY)
+            for each in (each for one in desk.work([50, 0]) for each in one):
+                self.give("place", each, each.rows, desk.pods.serial[list(each.rows)].tolist())
+            desk.bind(*self.named(PodState.ASSUMED))
+            self.no_law_is_broken()
+            desk.delete(*self.named(PodState.BOUND))
+        stuck = [unit for unit in desk.units if unit.pending and not self.is_too_large(unit)]
+        assert {unit.state for unit in stuck} <= {UnitState.FORMING, UnitState.FAILED}
+
+    def is_too_large(self, unit: Unit) -> bool:
+        """Whether its queue would not even have room for it if it were empty, nor get past one."""
+        usage = self.desk.dispatcher._places.usage
+        assert usage is not None
+        least = dict(usage.demand(unit).least)[0]
+        queue = self.desk.dispatcher._places.queues.get(unit.queue)
+        first = queue.order.peek() if queue.blocking else None
+        return least > {"prio": 6, "strict": 9}.get(unit.queue, 99) or (
+            first is not None and first is not unit and self.is_too_large(first)
+        )
+
+
+TestTreeMachine = TreeMachine.TestCase
 TestDispatcherMachine = DispatcherMachine.TestCase
 TestFairMachine = FairMachine.TestCase
 TestFairShareMachine = FairShareMachine.TestCase
-TestFairMachine.settings = TestFairShareMachine.settings = settings(
+TestFairMachine.settings = TestFairShareMachine.settings = TestTreeMachine.settings = settings(
     settings.get_profile("quick"), max_examples=60, stateful_step_count=50
 )
 TestDispatcherMachine.settings = settings(

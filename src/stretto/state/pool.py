@@ -38,6 +38,12 @@ class PoolView(Protocol):
     def column(self, name: str) -> int:
         """The column of a resource or device kind."""
 
+    def count(self, name: str, amount: int) -> tuple[int, int]:
+        """The column of a resource, and so much of it as that column counts."""
+
+    def names(self, column: int, amount: int) -> tuple[str, int]:
+        """The inverse of ``count``: a resource, and so much of it in its own unit."""
+
 
 class Pool:
     """Reads a cluster."""
@@ -103,6 +109,19 @@ class Pool:
         if name in self._cluster.config.device_kinds:
             return DEVICES + self._cluster.ledger.devices.kind_number(name)
         return self._cluster.ledger.resources.column(name)
+
+    def count(self, name: str, amount: int) -> tuple[int, int]:
+        """The column of a resource, and so much of it as that column counts."""
+        column = self.column(name)
+        return column, amount * 1000 if column >= DEVICES else amount
+
+    def names(self, column: int, amount: int) -> tuple[str, int]:
+        """The inverse of ``count``; a part of a device counts as a whole one."""
+        if column < DEVICES:
+            return self._cluster.ledger.resources.names[column], amount
+        number = self._cluster.ledger.devices.kind_number
+        kind = next(k for k in self._cluster.config.device_kinds if DEVICES + number(k) == column)
+        return kind, -(-amount // 1000)
 
 
 def _sums(amounts: npt.NDArray[np.int64]) -> dict[int, int]:

@@ -82,6 +82,12 @@ class FlatPool:
     def column(self, name: str) -> int:
         return {"cpu": 0, "pods": 3}[name]
 
+    def count(self, name: str, amount: int) -> tuple[int, int]:
+        return self.column(name), amount
+
+    def names(self, column: int, amount: int) -> tuple[str, int]:
+        return {0: "cpu", 3: "pods"}[column], amount
+
 
 class Desk:
     """Everything around one dispatcher; time stands still unless a test moves ``now``."""

@@ -7,6 +7,7 @@ counts are what counting gives. Walks everything, so it is no part of the normal
 from collections.abc import Iterable, Iterator
 
 from stretto.control.dispatcher.places import Places
+from stretto.control.dispatcher.usage import Usage
 from stretto.state.lifecycle import PodState, UnitState
 from stretto.state.shares import Shares
 from stretto.state.units import Unit, UnitKind
@@ -97,10 +98,40 @@ def _usage(places: Places) -> Iterator[str]:
     for queue in {*claims.queues(), *usage.claims.queues()}:
         if claims.usage(queue) != usage.claims.usage(queue):
             yield f"queue {queue} holds other amounts than its claims"
+    yield from _tree(usage)
     promised = sum(usage.promises.pods(queue) for queue in usage.promises.queues())
     at_shards = sum(places.shards.units)
     if promised != at_shards:
         yield f"{promised} units are promised something, {at_shards} are at shards"
+
+
+def _tree(usage: Usage) -> Iterator[str]:
+    """What a queue holds with its queues is what counting gives, and so are its running units."""
+    tree = usage.tree
+    units: dict[str, set[str]] = {}
+    for row in usage.held().values():
+        units.setdefault(row.queue, set()).add(row.unit)
+    for unit, queue in usage.sent().items():
+        units.setdefault(queue, set()).add(unit.key)
+    sums: dict[int, dict[int, int]] = {}
+    running: dict[int, int] = {}
+    for queue in {*usage.claims.queues(), *usage.promises.queues()}:
+        held = tree.held(queue)
+        for column, amount in held.items():
+            own = usage.claims.used(queue, column) + usage.promises.used(queue, column)
+            if amount != own:
+                yield f"queue {queue} holds {amount} in the tree, {own} by its claims"
+        for branch in tree.leaf(queue).upwards():
+            mine = sums.setdefault(branch.number, {})
+            running[branch.number] = running.get(branch.number, 0) + len(units.get(queue, ()))
+            for column, amount in held.items():
+                mine[column] = mine.get(column, 0) + amount
+    for branch in tree:
+        counted = sums.get(branch.number, {})
+        if any(branch.used.get(c, 0) != counted.get(c, 0) for c in {*branch.used, *counted}):
+            yield f"queue {branch.name} holds {branch.used} in the tree, {counted} by counting"
+        if branch.running != running.get(branch.number, 0):
+            yield f"queue {branch.name} runs {branch.running} units in the tree, not so many"
 
 
 def _counts(places: Places) -> Iterator[str]:

@@ -7,6 +7,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Final
 
+from stretto.api.quantity import amounts
 from stretto.api.scheduling import Queue, QueuePolicy
 from stretto.base.errors import InputError
 from stretto.state.units import DEFAULT_QUEUE
@@ -42,9 +43,14 @@ _BETWEEN: Final = (QueuePolicy.DRF, QueuePolicy.FAIR_SHARE)
 def turns_of(queues: Iterable[Queue]) -> tuple[Between, str]:
     """How the turn goes between these queues, and the resource that fair share counts."""
     for queue in queues:
-        if queue.metadata.name == ROOT and queue.spec.policy in _BETWEEN:
-            return Between(queue.spec.policy.value), queue.spec.resource
+        if queue.metadata.name == ROOT:
+            return between_of(queue.spec.policy), queue.spec.resource
     return Between.WEIGHT, "cpu"
+
+
+def between_of(policy: str) -> Between:
+    """How the turn goes between the queues of one that has this policy."""
+    return Between(str(policy)) if policy in _BETWEEN else Between.WEIGHT
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,50 @@ class QueueConfig:
     weight: float = 1.0
     #: Whether nothing may pass a failed head; ``None`` leaves it to the policy.
     blocking: bool | None = None
+    #: The queue it is part of; empty for one that stands beside the others.
+    parent: str = ""
+    #: The resource that ``FairShare`` counts between its queues.
+    resource: str = "cpu"
+    #: What it gets back when others have borrowed it: amounts as the engine counts, by resource.
+    guarantee: Mapping[str, int] = field(default_factory=dict)
+    #: What it never exceeds, by resource; a resource that is not named has no limit.
+    limit: Mapping[str, int] = field(default_factory=dict)
+    #: Units that may run at once in it and in its queues; ``None`` for any number.
+    max_running_units: int | None = None
+    #: Its object is gone and it is still used: what runs goes on, nothing more starts.
+    draining: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.weight < inf:
             where = f"queue {self.name}: weight"
             raise InputError(where, self.weight, "a number above 0", "use 1 for an equal share")
+
+    @property
+    def in_tree(self) -> bool:
+        """Whether it says anything that only a tree of queues can keep."""
+        kept = self.parent or self.guarantee or self.limit or self.draining
+        return bool(kept) or self.max_running_units is not None
+
+
+def queue_config(queue: Queue) -> QueueConfig:
+    """A queue's object as the dispatcher's settings.
+
+    Raises:
+        InputError: an amount is no quantity, or the weight is none.
+    """
+    name, spec = queue.metadata.name, queue.spec
+    where = f"queue {name}: spec"
+    return QueueConfig(
+        name=name,
+        policy=str(spec.policy),
+        weight=float(spec.weight),
+        parent=spec.parent,
+        resource=spec.resource,
+        guarantee=amounts(spec.guarantee, f"{where}.guarantee"),
+        limit=amounts(spec.limit, f"{where}.limit"),
+        max_running_units=spec.max_running_units,
+        draining=queue.metadata.deletion_timestamp is not None,
+    )
 
 
 @dataclass(frozen=True)
@@ -110,7 +155,12 @@ class DispatcherConfig:
     def counts_usage(self) -> bool:
         """Whether anything asks what queues hold, or when it ends."""
         policies = {queue.policy for queue in (*self.queues, self.other_queues)}
-        return self.between is not Between.WEIGHT or QueuePolicy.EASY in policies
+        return self.has_tree or QueuePolicy.EASY in policies
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether turns go by what queues hold, guarantee or limit."""
+        return self.between is not Between.WEIGHT or any(q.in_tree for q in self.queues)
 
     def delay(self, failures: int) -> float:
         """Seconds to wait after so many failures in a row."""

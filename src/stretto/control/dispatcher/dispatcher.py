@@ -168,12 +168,14 @@ class Dispatcher:
         """Send one unit, or all while no other queue waits, each promised to its queue."""
         pods, places = 0, self._places
         while current.has_room:
-            unit = queue.order.pop()
+            chosen, queue.chosen = queue.chosen, None
+            unit = chosen if chosen is not None else queue.order.pop()
             if unit is None:
                 break
-            if places.sleepers.closed and places.lies_down(unit, now):
-                continue
-            pods += self._send(unit, current, places.sleepers.tick)
+            if not (places.sleepers.closed and places.lies_down(unit, now)):
+                pods += self._send(unit, current, places.sleepers.tick)
+            if chosen is not None:
+                queue.order.discard()
             if not places.queues.turns.is_alone:
                 break
         return pods
@@ -187,7 +189,7 @@ class Dispatcher:
         head = min(queue.blockers, key=lambda unit: unit.rank)
         kept = usage.reserve(head, now)
         while current.has_room:
-            found = order.candidate(kept, usage.demand)
+            found = order.candidate(usage.limited(queue.name, kept.longest), usage.demand)
             if found is None:
                 queue.searched = True
                 queue.stop_sending()
@@ -211,6 +213,8 @@ class Dispatcher:
             if unit is None or (limit is not None and unit.rank > limit):
                 break
             if queue.shard >= 0 and not current.takes(queue.shard):
+                break
+            if places.usage is not None and not places.usage.may_start(unit):
                 break
             queue.order.pop()
             if places.sleepers.closed and places.lies_down(unit, now):
@@ -241,6 +245,8 @@ class Dispatcher:
             number, places = current.choose(unit.shard)
             at_least = max(unit.still_needed, 1)
             rows = tuple(unit.pending if at_least > 1 else unit.pending[:places])
+            if self._places.usage is not None:
+                rows = tuple(self._places.usage.within(unit, rows))
         unit.state = _SENT
         unit.shard = number
         unit.away = rows

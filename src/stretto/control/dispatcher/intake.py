@@ -203,7 +203,7 @@ class Intake:
         usage = self._places.usage
         if wish.kind is UnitKind.POD or wish.min_member == 1:
             if usage is not None:
-                usage.found(row, wish.queue, wish.duration)
+                usage.found(row, wish.queue, wish.key, wish.duration)
             return
         unit = self._unit(wish, now)
         self._places.hold(unit, {row})
@@ -212,7 +212,7 @@ class Intake:
         self._note_scheduled(unit)
         if usage is not None:
             unit.run_for(wish.duration)
-            usage.found(row, unit.queue, unit.duration)
+            usage.found(row, unit.queue, unit.key, unit.duration)
 
     def _join(
         self, row: int, uid: str, wish: Wish, when: tuple[int, float], fresh: dict[str, list[Unit]]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from typing import Final
 
+from stretto.control.dispatcher.shelves import Demand, DemandOf, Longest, Shelves
 from stretto.state.lifecycle import UnitState
 from stretto.state.units import Unit
 
@@ -82,9 +83,13 @@ class Order(ABC):
         for unit in units:
             self.push(unit)
 
+    @abstractmethod
     def changed(self, unit: Unit) -> None:
-        """A unit in it wants something else now and keeps its rank; most orders do not care."""
-        del unit
+        """A unit in it wants something else now, or runs longer or shorter, and keeps its rank."""
+
+    @abstractmethod
+    def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, Demand] | None:
+        """The first unit that may start now, and what it asks; it is left where it is."""
 
 
 class RankOrder(Order):
@@ -95,11 +100,15 @@ class RankOrder(Order):
         self._line: deque[Unit] = deque()
         self._line_ranks: deque[int] = deque()
         self._heap: list[tuple[int, Unit]] = []
+        #: Units by what they ask; made when somebody searches for the first time.
+        self._shelves: Shelves | None = None
 
     def push(self, unit: Unit) -> None:
         """Append where the rank allows it, else sort in."""
         unit.rank = rank = self.rank(unit)
         self.live += 1
+        if self._shelves is not None:
+            self._shelves.fresh.append(unit)
         ranks = self._line_ranks
         if not ranks or rank > ranks[-1]:
             ranks.append(rank)
@@ -147,6 +156,18 @@ class RankOrder(Order):
             if unit.rank == rank and unit.state is _QUEUED and unit not in seen:
                 seen.add(unit)
                 yield unit
+
+    def changed(self, unit: Unit) -> None:
+        """It is shelved again when somebody searches."""
+        if self._shelves is not None:
+            self._shelves.fresh.append(unit)
+
+    def candidate(self, longest: Longest, demand_of: DemandOf) -> tuple[Unit, Demand] | None:
+        """The first by rank of those that may start now."""
+        shelves = self._shelves
+        if shelves is None or shelves.is_stale(self.live, SMALL):
+            shelves = self._shelves = Shelves(self, micros)
+        return shelves.candidate(longest, demand_of)
 
     def _sweep(self) -> None:
         """Keep the living only, each once."""

@@ -13,7 +13,7 @@ import numpy as np
 from stretto.control.dispatcher.config import DispatcherConfig
 from stretto.control.dispatcher.delays import Delays
 from stretto.control.dispatcher.failures import Failure, FailureReason
-from stretto.control.dispatcher.fairness import ShareTurns, make_turns
+from stretto.control.dispatcher.fairness import TreeTurns, make_turns
 from stretto.control.dispatcher.moves import (
     BACK_IN_QUEUE,
     BROKEN,
@@ -23,6 +23,7 @@ from stretto.control.dispatcher.moves import (
     WAYS_TO_BACK_OFF,
     WAYS_TO_QUEUE,
 )
+from stretto.control.dispatcher.queue import Queue
 from stretto.control.dispatcher.queues import Queues
 from stretto.control.dispatcher.shards import Shards
 from stretto.control.dispatcher.usage import Usage
@@ -61,8 +62,10 @@ class Places:
         self.queues = Queues(config, turns)
         #: Units that wait for a cure.
         self.sleepers = WaitingRoom(
-            config.safety_net, turns.standing if isinstance(turns, ShareTurns) else None
+            config.safety_net, turns.standing if isinstance(turns, TreeTurns) else None
         )
+        if isinstance(turns, TreeTurns):
+            turns.on_rest = self._rest
         #: Units that wait out a delay.
         self.delays = Delays()
         #: Gangs that must be scheduled by a time.
@@ -79,6 +82,12 @@ class Places:
         self.delayed: int = 0
         #: Units that do not have the pods they need yet.
         self.forming: int = 0
+
+    def _rest(self, queue: Queue) -> None:
+        """Limits keep a queue: the room that its units were woken for may serve others."""
+        if self.sleepers.is_watching:
+            for unit in self.sleepers.stuck(queue.name):
+                self.sleepers.left(unit)
 
     # ------------------------------------------------------------ leaving
 

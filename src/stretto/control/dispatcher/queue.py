@@ -47,6 +47,7 @@ class Queue:
         "away",
         "blockers",
         "blocking",
+        "chosen",
         "listed",
         "name",
         "number",
@@ -76,6 +77,8 @@ class Queue:
         self.served: float = 0.0
         #: Nothing that may pass its blocked head was found since something last changed.
         self.searched: bool = False
+        #: The unit that limits let go first; ``None`` where that is simply the first.
+        self.chosen: Unit | None = None
         #: Whether it waits for its turn.
         self.listed: bool = False
         #: Units of a blocking queue that are at a shard.

@@ -9,7 +9,7 @@ Only planes that share by usage, or backfill, keep it; the others do not pay for
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Final
 
@@ -17,7 +17,8 @@ import msgspec
 
 from stretto.control.dispatcher.backfill import Ends, Reservation
 from stretto.control.dispatcher.orders import NEVER, micros
-from stretto.control.dispatcher.shelves import Demand
+from stretto.control.dispatcher.shelves import NOT_NOW, Demand, Longest
+from stretto.control.dispatcher.tree import Tree
 from stretto.state.changes import Departure
 from stretto.state.lifecycle import PodState, UnitState
 from stretto.state.pods import Pods
@@ -35,6 +36,8 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 
     #: The queue that it was charged to.
     queue: str
+    #: The unit that it was charged for: the key of one of several pods, else the pod's uid.
+    unit: str
     #: What it holds.
     amounts: Amounts
     #: Serial of the pod.
@@ -50,18 +53,18 @@ class Usage:
         """Start with nothing held."""
         #: The cluster as one pool.
         self.pool = pool
+        #: The queues in their tree, with what each holds or was promised.
+        self.tree = Tree(pool)
         #: What claims hold, by queue.
         self.claims = Shares()
         #: What pods at shards may come to hold, by queue.
         self.promises = Shares()
         #: What claims free when, as far as run times are known.
         self.ends = Ends()
-        #: Queues whose claims or promises have changed since somebody last looked.
-        self.changed: set[str] = set()
         self._pods = pods
         self._units = units
         self._held: dict[int, Held] = {}
-        self._sent: dict[Unit, tuple[str, Amounts, int]] = {}
+        self._sent: dict[Unit, tuple[str, Amounts]] = {}
 
     # ------------------------------------------------------------ claims
 
@@ -77,16 +80,19 @@ class Usage:
                     continue
                 self._refund(row, held)
                 if here and same:
-                    self._charge(row, held.queue, held.end)
+                    self._charge(row, held.queue, held.unit, held.end)
                     continue
             unit = self._units.of_row(row)
             if here and unit is not None and self._units.serial[row] == serials[row]:
-                self._charge(row, unit.queue, _end(now, unit.duration))
+                sent = self._sent.get(unit)
+                queue = unit.queue if sent is None else sent[0]
+                self._charge(row, queue, unit.key, _end(now, unit.duration))
 
-    def found(self, row: int, queue: str, duration: float) -> None:
-        """A pod of no unit was on a node when it was first seen, and asks for this queue."""
+    def found(self, row: int, queue: str, unit: str, duration: float) -> None:
+        """A pod was on a node when it was first seen, and asks for this queue."""
         if row not in self._held:
-            self._charge(row, queue, _end(float(self._pods.since[row]), duration))
+            end = _end(float(self._pods.since[row]), duration)
+            self._charge(row, queue, unit or self._pods.uid[row], end)
 
     def gone(self, departures: Iterable[Departure]) -> None:
         """Pods have ended."""
@@ -96,15 +102,23 @@ class Usage:
                 self._refund(row, held)
 
     def move(self, unit: Unit, queue: str) -> None:
-        """A unit goes on in another queue, and takes along what it holds."""
-        for row in unit.bound:
-            held = self._held.get(row)
-            if held is not None and held.queue != queue:
-                self._refund(row, held)
-                self._charge(row, queue, held.end)
-        if unit in self._sent:
+        """A unit goes on in another queue, and takes along what it holds if that has room for it.
+
+        Else what was admitted counts where it was admitted: a new label is no way past a limit.
+        """
+        rows = [row for row in unit.bound if row in self._held and self._held[row].queue != queue]
+        sent = self._sent.get(unit)
+        room = self.tree.room(queue)
+        asked = _added(self._sum(rows), sent[1] if sent is not None else ())
+        if room is not None and not room.admits(asked, not self.tree.runs(queue, unit.key)):
+            return
+        for row in rows:
+            held = self._held[row]
+            self._refund(row, held)
+            self._charge(row, queue, held.unit, held.end)
+        if sent is not None:
             self.back(unit)
-            self.promise(unit, queue)
+            self._promise(unit, queue)
 
     def held(self) -> Mapping[int, Held]:
         """Every row that is charged, for audits."""
@@ -112,36 +126,74 @@ class Usage:
 
     # ------------------------------------------------------------ promises
 
-    def promise(self, unit: Unit, queue: str = "") -> None:
-        """Pods of a unit are at a shard: what it has there may soon be its queue's."""
+    def promise(self, unit: Unit) -> None:
+        """Pods of a unit are at a shard: what it has there may soon be its queue's.
+
+        Where some have been answered the rest stays promised to the queue that sent them.
+        """
+        sent = self._sent.get(unit)
         self.back(unit)
-        amounts = self._sum(unit.away)
-        sent = self._sent[unit] = (queue or unit.queue, amounts, len(unit.away))
-        self.promises.charge(sent[0], amounts)
-        self.changed.add(sent[0])
+        self._promise(unit, unit.queue if sent is None else sent[0])
 
     def back(self, unit: Unit) -> None:
         """Nothing of a unit is at a shard any more."""
         sent = self._sent.pop(unit, None)
         if sent is not None:
-            self.promises.refund(sent[0], sent[1])
-            self.changed.add(sent[0])
+            self.promises.refund(*sent)
+            self.tree.refund(sent[0], unit.key, sent[1])
+
+    def _promise(self, unit: Unit, queue: str) -> None:
+        sent = self._sent[unit] = (queue, self._sum(unit.away))
+        self.promises.charge(*sent)
+        self.tree.charge(queue, unit.key, sent[1])
+
+    def sent(self) -> dict[Unit, str]:
+        """The queue to which each unit at a shard was promised something, for audits."""
+        return {unit: queue for unit, (queue, _) in self._sent.items()}
 
     # ------------------------------------------------------------ reading
-
-    def counted(self, queue: str) -> dict[int, int]:
-        """What a queue holds or was promised, by column."""
-        found = dict(self.claims.usage(queue))
-        for column, amount in self.promises.usage(queue).items():
-            found[column] = found.get(column, 0) + amount
-        return found
 
     def demand(self, unit: Unit) -> Demand:
         """What a unit in its queue asks of the pool."""
         pending = unit.pending
         least = pending[: max(unit.still_needed, 1)]
         most = self._sum(pending)
-        return Demand(most if len(least) == len(pending) else self._sum(least), most)
+        fresh = not self.tree.runs(unit.queue, unit.key)
+        return Demand(most if len(least) == len(pending) else self._sum(least), most, fresh)
+
+    def may_start(self, unit: Unit) -> bool:
+        """Whether the limits of its queue leave room for a unit."""
+        room = self.tree.room(unit.queue)
+        if room is None:
+            return True
+        asked = self.demand(unit)
+        return room.admits(asked.least, asked.fresh)
+
+    def limited(self, queue: str, longest: Longest) -> Longest:
+        """The longest run time of what may start, where the limits of a queue have a say too."""
+        room = self.tree.room(queue)
+        if room is None:
+            return longest
+        return lambda asked: longest(asked) if room.admits(asked.least, asked.fresh) else NOT_NOW
+
+    def within(self, unit: Unit, rows: Sequence[int]) -> Sequence[int]:
+        """The first of some pods of a unit, as many as the limits of its queue leave room for.
+
+        What the unit needs at once comes first, so it is among them when the unit may start.
+        """
+        room = self.tree.room(unit.queue)
+        if room is None or not room.left:
+            return rows
+        left, kept = dict(room.left), 0
+        for row in rows:
+            asked = self._asks(row)
+            if any(left.get(column, amount) < amount for column, amount in asked):
+                break
+            for column, amount in asked:
+                if column in left:
+                    left[column] -= amount
+            kept += 1
+        return rows[:kept]
 
     def reserve(self, head: Unit, now: float) -> Reservation:
         """Keep for a head that was tried and failed what it needs."""
@@ -154,18 +206,18 @@ class Usage:
 
     # ------------------------------------------------------------ one row
 
-    def _charge(self, row: int, queue: str, end: int) -> None:
-        held = Held(queue, self._asks(row), int(self._pods.serial[row]), end)
+    def _charge(self, row: int, queue: str, unit: str, end: int) -> None:
+        held = Held(queue, unit, self._asks(row), int(self._pods.serial[row]), end)
         self._held[row] = held
         self.claims.charge(queue, held.amounts)
+        self.tree.charge(queue, unit, held.amounts)
         self.ends.add(end, held.amounts)
-        self.changed.add(queue)
 
     def _refund(self, row: int, held: Held) -> None:
         del self._held[row]
         self.claims.refund(held.queue, held.amounts)
+        self.tree.refund(held.queue, held.unit, held.amounts)
         self.ends.remove(held.end, held.amounts)
-        self.changed.add(held.queue)
 
     def _asks(self, row: int) -> Amounts:
         return self.pool.asks(int(self._pods.class_id[row]))
@@ -178,6 +230,13 @@ class Usage:
             for column, amount in self.pool.asks(class_id):
                 total[column] = total.get(column, 0) + amount * count
         return tuple(sorted(total.items()))
+
+
+def _added(one: Amounts, other: Amounts) -> Amounts:
+    total = dict(one)
+    for column, amount in other:
+        total[column] = total.get(column, 0) + amount
+    return tuple(total.items())
 
 
 def _end(start: float, duration: float) -> int:

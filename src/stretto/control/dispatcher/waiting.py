@@ -19,8 +19,8 @@ from stretto.state.units import Unit
 Probe = Callable[[int], int]
 """From a class id to an upper bound of how many pods of it fit now."""
 
-Standing = Callable[[str, int, int], float]
-"""(queue, class id, pods more) to how much the queue would have: who has least is woken first."""
+Standing = Callable[[str, int, int], tuple[object, ...]]
+"""(queue, class id, pods more) to how the queue would stand: the least is woken first."""
 
 SMALL: Final = 64
 """Dead entries that are not worth sweeping."""
@@ -137,6 +137,10 @@ class WaitingRoom:
     def is_watching(self) -> bool:
         """Whether it matters what becomes of units that were woken."""
         return bool(self._awake)
+
+    def stuck(self, queue: str) -> list[Unit]:
+        """Units that were woken and wait in a queue that gives nothing out now."""
+        return [u for u in self._awake if u.queue == queue and u.state is UnitState.QUEUED]
 
     def counts(self) -> dict[int, int]:
         """Sleepers by class id."""
@@ -356,14 +360,14 @@ class _Ahead:
 def _first_ward(wards: list[Ward], ahead: _Ahead | None) -> Ward | None:
     """Where the next sleeper lies of those that may be woken: the smallest share, then rank."""
     best: Ward | None = None
-    first = (inf, inf)
+    first: tuple[tuple[object, ...], int] | None = None
     for ward in wards:
         key = ward.key
         if ward.live:
             unit = ward.first()
             if unit is None:
                 continue
-            place = (0.0 if ahead is None else ahead.share[key.queue], unit.rank)
-            if place < first:
+            place = (() if ahead is None else ahead.share[key.queue], unit.rank)
+            if first is None or place < first:
                 best, first = ward, place
     return best
