@@ -148,6 +148,7 @@ class ConflictCause(Enum):
     NODE_CHANGED = "node changed"
     NOT_ELIGIBLE = "node no longer eligible"
     DOES_NOT_FIT = "no longer fits"
+    DOMAIN_FULL = "its unit may not have more pods there"
     VOLUME_GONE = "a volume or claim was taken or changed"
     GANG_SHORT = "too few of the gang left"
     VICTIM_GONE = "a victim has gone or changed"

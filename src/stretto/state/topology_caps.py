@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from stretto.api.scheduling import PodGroup
 from stretto.base.errors import InputError
+from stretto.state.claims import Plan
 from stretto.state.cluster import Cluster
 from stretto.state.pods import NO_SLOT
 from stretto.state.topology_notes import DOMAIN_CAPS, DomainCap, read_caps
@@ -89,6 +90,25 @@ def breaks_cap(
         if here == 0 or int(np.count_nonzero(column[slots] == here)) >= cap.limit(size):
             return True
     return False
+
+
+def keeps_caps(cluster: Cluster, plan: Plan) -> bool:
+    """Whether the claims of a plan, all granted, would keep every cap of their units."""
+    pods, labels = cluster.pods, cluster.nodes.labels
+    for claims in plan.units:
+        unit, rows = claims.unit, plan.rows[claims.start : claims.stop]
+        caps = caps_of(cluster, unit, int(pods.class_id[rows[0]])) if len(rows) else ()
+        if not caps:
+            continue
+        bound = pods.slot[np.array(sorted(set(unit.bound) - set(rows.tolist())), np.int64)]
+        wanted = plan.slots[claims.start : claims.stop]
+        slots, size = np.concatenate([bound[bound != NO_SLOT], wanted]), unit_size(cluster, unit)
+        for cap in caps:
+            column = labels.column(cap.key)
+            full = np.bincount(column[slots]) > cap.limit(size)
+            if (column[wanted] == 0).any() or full[column[wanted]].any():
+                return False
+    return True
 
 
 def beyond_caps(cluster: Cluster, unit: Unit) -> list[tuple[DomainCap, str, int, int]]:

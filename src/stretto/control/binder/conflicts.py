@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
+from stretto.state.classes import STAGED
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
+from stretto.state.topology_caps import breaks_cap, keeps_caps
 
 Eligible = Callable[[int, int], bool]
 """(class id, slot) to whether the static filters still let the class onto the slot."""
@@ -69,7 +71,10 @@ class Judge:
         )
         if not sound:
             return False
-        special = cluster.classes.special[pods.class_id[plan.rows]] > 0
+        kinds = cluster.classes.special[pods.class_id[plan.rows]]
+        if (cluster.directed or (kinds & STAGED).any()) and not keeps_caps(cluster, plan):
+            return False
+        special = kinds > 0
         plain = ~special
         cluster.charge_plain(plan.rows[plain], slots[plain])
         if (ledger.used[slots] <= ledger.alloc[slots]).all() and self._grant_special(
@@ -99,6 +104,8 @@ class Judge:
             cause = ConflictCause.GANG_SHORT
             for i in range(unit.start, unit.stop):
                 problem = self._problem(plan, i, versions)
+                if problem is None and self._is_capped(plan, i, unit, good):
+                    problem = ConflictCause.DOMAIN_FULL
                 if problem is None:
                     self._cluster.charge(
                         int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i])
@@ -117,6 +124,14 @@ class Judge:
                 refused.append((unit, tuple(int(plan.rows[i]) for i in bad), cause))
                 self._touch(plan, bad)
         return Judgement(np.array(granted, np.int64), refused)
+
+    def _is_capped(self, plan: Plan, i: int, unit: UnitClaims, good: list[int]) -> bool:
+        """Whether a claim would put more of its unit into a domain than its caps allow."""
+        cluster, row = self._cluster, int(plan.rows[i])
+        if not cluster.directed and not cluster.classes[int(cluster.pods.class_id[row])].asks.caps:
+            return False
+        granted = plan.rows[good].tolist()
+        return breaks_cap(cluster, unit.unit, granted, (row, int(plan.slots[i])))
 
     def _problem(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
