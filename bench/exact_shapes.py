@@ -1,7 +1,8 @@
 """Pods a second of the exact path, in the shapes of scheduler_perf: python bench/exact_shapes.py.
 
 In process and without an API server: each pod is decided over every node and assumed before the
-next. Wall and CPU time are both told, since machines are shared.
+next, once by the library alone and once by a whole plane under ``kube-parity`` on the memory store
+(watch, queue, shard, binder, bind). Wall and CPU time are both told, since machines are shared.
 """
 
 import json
@@ -9,11 +10,14 @@ import sys
 import time
 from typing import Any
 
+import msgspec
+
 from stretto.api import codec
 from stretto.api.core import Node
 from stretto.api.pods import Pod
 from stretto.framework.exact.scheduler import ExactScheduler
 from stretto.framework.exact.snapshot import Snapshot
+from stretto.testing import Harness
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -68,8 +72,8 @@ def pod(name: str, shape: dict[str, Any], on: str = "") -> Pod:
     return codec.decode_as(Pod, json.dumps({"metadata": meta, "spec": spec}).encode())
 
 
-def measure(shape: dict[str, Any], nodes: int, running: int, count: int) -> tuple[float, float]:
-    """Pods a second by the clock on the wall, and by the processor's."""
+def library(shape: dict[str, Any], nodes: int, running: int, count: int) -> tuple[float, float]:
+    """Pods a second of the library, by the clock on the wall and by the processor's."""
     snapshot = Snapshot(map(node, range(nodes)))
     for number in range(running):
         snapshot.add_pod(pod(f"running-{number}", shape, f"node-{number % nodes:05}"))
@@ -84,16 +88,39 @@ def measure(shape: dict[str, Any], nodes: int, running: int, count: int) -> tupl
     return count / (time.perf_counter() - wall), count / (time.process_time() - cpu)
 
 
+def plane(shape: dict[str, Any], nodes: int, running: int, count: int) -> tuple[float, float]:
+    """The same for a plane, from the creation of the pods to their binds in the store."""
+    harness = Harness([codec.encode(node(n)) for n in range(nodes)], profile="kube-parity")
+    there = (pod(f"running-{n}", shape, f"node-{n % nodes:05}") for n in range(running))
+    harness.submit(*map(codec.encode, there))
+    harness.submit(codec.encode(ours(pod("first", shape))))
+    harness.settle()
+    waiting = [codec.encode(ours(pod(f"waiting-{number}", shape))) for number in range(count)]
+    wall, cpu = time.perf_counter(), time.process_time()
+    harness.submit(*waiting)
+    harness.settle()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    assert all(harness.placements().values())
+    return count / wall, count / cpu
+
+
+def ours(each: Pod) -> Pod:
+    """A pod that asks for this scheduler."""
+    spec = msgspec.structs.replace(each.spec, scheduler_name="stretto")
+    return msgspec.structs.replace(each, spec=spec)
+
+
 def main() -> None:
     """Measure every shape, or those that are named."""
     nodes, running, count = (int(each) for each in (*sys.argv[1:4], 5000, 1000, 1000)[:3])
     wanted = sys.argv[4:]
     print(f"{nodes:,} nodes, {running:,} pods running, {count:,} placed one by one")
-    print(f"{'shape':26}{'pods/s':>10}{'pods/s of CPU':>16}")
+    print(f"{'':26}{'library':>20}{'plane':>20}")
+    print(f"{'shape':26}{'pods/s':>10}{'of CPU':>10}{'pods/s':>10}{'of CPU':>10}")
     for name, shape in SHAPES.items():
         if not wanted or name in wanted:
-            wall, cpu = measure(shape, nodes, running, count)
-            print(f"{name:26}{wall:10,.0f}{cpu:16,.0f}")
+            figures = (*library(shape, nodes, running, count), *plane(shape, nodes, running, count))
+            print(f"{name:26}" + "".join(f"{each:10,.0f}" for each in figures))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.api import codec, kinds
@@ -190,6 +190,7 @@ def unhappy(world: World) -> list[str]:
     ]
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.data())
 def test_the_snapshot_of_a_plane_says_what_a_fresh_one_says(data: st.DataObject) -> None:
     world = World(data)
@@ -201,6 +202,7 @@ def test_the_snapshot_of_a_plane_says_what_a_fresh_one_says(data: st.DataObject)
     assert fields(world.plane.live(probe)) == wanted
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.data())
 def test_a_pod_goes_where_the_library_would_put_it(data: st.DataObject) -> None:
     world = World(data)
@@ -215,6 +217,7 @@ def test_a_pod_goes_where_the_library_would_put_it(data: st.DataObject) -> None:
     assert world.plane.said.get(asked.metadata.name, "") == wanted.message
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.data(), st.sampled_from([1, 2, 3]))
 def test_nothing_that_may_cure_a_pod_is_missed(data: st.DataObject, shards: int) -> None:
     world = World(data, config={"shards": shards})
