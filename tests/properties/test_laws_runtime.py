@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework import runtime as module
+from stretto.framework import class_cache as module
 from stretto.framework.profile import load_profile
 from stretto.framework.runtime import Engine, Request, Runtime
 from stretto.framework.tiers import has_numba

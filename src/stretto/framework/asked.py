@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stretto.base.errors import InputError
 from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule, View
 from stretto.framework.profile import Profile
 from stretto.state.classes import PodClass
@@ -22,8 +21,15 @@ class AskedRules:
     """The rules of a profile that must be asked."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
-        """Find them; refuses rules over domains, whose answers for a slot another may change."""
-        self._filters = profile.asked_filters
+        """Find them: those on slots, whose answers are kept, and those over domains."""
+        asked = profile.asked_filters
+        self._filters = tuple(rule for rule in asked if rule.SCOPE is not Scope.DOMAIN)
+        self._domain_filters = tuple(rule for rule in asked if rule.SCOPE is Scope.DOMAIN)
+        self._domain_scores = tuple(
+            (rule, weight)
+            for rule, weight in profile.scores
+            if weight and rule.SCOPE is Scope.DOMAIN and not rule.FUSED
+        )
         resources = cluster.ledger.resources
         self._scores = tuple(
             (rule, weight)
@@ -33,28 +39,44 @@ class AskedRules:
         self._cluster = cluster
         #: What rules did wrong, by name: the last error of each.
         self.faults: dict[str, str] = {}
-        every: list[Rule] = [*self._filters, *(rule for rule, _ in profile.scores)]
-        for rule in every:
-            if rule.SCOPE is Scope.DOMAIN:
-                expected = "a rule on nodes or slots; rules over domains are not run yet"
-                raise InputError(f"profile {profile.name}", rule.NAME, expected)
 
     @property
     def exists(self) -> bool:
         """Whether there is any rule to ask."""
-        return bool(self._filters or self._scores)
+        return bool(self._filters or self._scores or self.over_domains)
+
+    @property
+    def over_domains(self) -> bool:
+        """Whether there is a rule that must be asked at every decision."""
+        return bool(self._domain_filters or self._domain_scores)
 
     def values(
         self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int16]:
-        """int16[k]: -1 where a rule refuses, else the weighted sum of scores."""
+        """int16[k]: -1 where a rule on slots refuses, else the weighted sum of scores."""
+        return self._say(self._filters, self._scores, view, class_id, slots)
+
+    def domain_values(
+        self, view: View, class_id: int, slots: npt.NDArray[np.integer[Any]]
+    ) -> npt.NDArray[np.int16]:
+        """int16[k]: the same of the rules over domains; good for one decision."""
+        return self._say(self._domain_filters, self._domain_scores, view, class_id, slots)
+
+    def _say(
+        self,
+        filters: tuple[FilterRule, ...],
+        scores: tuple[tuple[ScoreRule, int], ...],
+        view: View,
+        class_id: int,
+        slots: npt.NDArray[np.integer[Any]],
+    ) -> npt.NDArray[np.int16]:
         pod, asked = self._cluster.classes[class_id], slots.astype(np.int64)
         passes = np.ones(len(asked), np.bool_)
-        for rule in self._filters:
+        for rule in filters:
             if rule.signature(pod) is not None:
                 passes &= self._filter(rule, pod, view, asked)
         total = np.zeros(len(asked), np.int32)
-        for score, weight in self._scores:
+        for score, weight in scores:
             if score.signature(pod) is not None:
                 total += weight * self._score(score, pod, view, asked)
         return np.where(passes, total, -1).astype(np.int16)

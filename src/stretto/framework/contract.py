@@ -12,7 +12,7 @@ for bugs; the runtime names the rule and goes on.
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from enum import Enum
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import numpy.typing as npt
 from stretto.framework.program import NO_TYPICAL_PODS, CompiledScore, TypicalPods
 from stretto.state.classes import PodClass
 from stretto.state.columns import Columns
+from stretto.state.domain_terms import Spread
 from stretto.state.nodes import Nodes
 from stretto.state.resources import Resources
 from stretto.state.units import Cure
@@ -46,6 +47,47 @@ class Scope(Enum):
     DOMAIN = "domain"
 
 
+class Neighbours(Protocol):
+    """Who is where: pods by slot and by the domains of a node label."""
+
+    @property
+    def size(self) -> int:
+        """Number of slots."""
+        ...
+
+    def domain(self, key: str) -> npt.NDArray[np.int64]:
+        """int64[slot]: number of the label's value; 0 where the node lacks the label."""
+        ...
+
+    def is_host(self, key: str) -> bool:
+        """Whether the label tells every node from every other."""
+        ...
+
+    def pods(self, population: int) -> npt.NDArray[np.int64]:
+        """int64[slot]: pods of a population."""
+        ...
+
+    def live(self) -> npt.NDArray[np.bool_]:
+        """bool[slot]: where a node lives."""
+        ...
+
+    def counting(
+        self, pod: PodClass, spread: Spread, among: tuple[Spread, ...]
+    ) -> npt.NDArray[np.bool_]:
+        """bool[slot]: nodes that count for a constraint that stands among others."""
+        ...
+
+    def sums(
+        self, population: int, key: str, within: npt.NDArray[np.bool_] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """int64[domain]: pods of a population by value; entry 0 is always 0."""
+        ...
+
+    def present(self, key: str, within: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """bool[domain]: values that a node of a mask has."""
+        ...
+
+
 class View(NamedTuple):
     """What a rule may look at. Read-only: a rule that writes to it is stopped."""
 
@@ -55,6 +97,8 @@ class View(NamedTuple):
     nodes: Nodes
     #: The workload that fragmentation is measured against.
     typical: TypicalPods = NO_TYPICAL_PODS
+    #: Who is where, for rules over domains; ``None`` where nobody counts.
+    look: Neighbours | None = None
 
 
 class Refusal(NamedTuple):
@@ -91,6 +135,8 @@ class Rule(ABC):
     SCOPE: ClassVar[Scope]
     #: Events that may turn its "no" into a "yes".
     CURES: ClassVar[Cure] = Cure.NONE
+    #: Whether the kernels ask it themselves, from what is compiled of a class.
+    FUSED: ClassVar[bool] = False
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Read the profile's arguments; refuse unknown or wrong ones with ``InputError``."""
@@ -103,6 +149,10 @@ class Rule(ABC):
         """
         return pod.id
 
+    def cures(self, pod: PodClass) -> Cure:
+        """Those of ``CURES`` that may help pods of a class."""
+        return self.CURES
+
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """Narrow the search before any slot is looked at; ``None`` looks at all."""
         return None
@@ -110,9 +160,6 @@ class Rule(ABC):
 
 class FilterRule(Rule):
     """Says where a pod may not go."""
-
-    #: Whether the kernels check it themselves, from what a class asks (``ClassTable``).
-    FUSED: ClassVar[bool] = False
 
     @abstractmethod
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:

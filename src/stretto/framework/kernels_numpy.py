@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework import formulas_devices as gpu
+from stretto.framework.domains import formulas as domains
+from stretto.framework.domains.program import Between
 from stretto.framework.kernels_numpy_point import (
     IntArray,
     Program,
@@ -202,14 +204,17 @@ def place(
     choice: Choice,
     batch: Batch,
     limit: int,
+    between: Between | None = None,
 ) -> int:
     """Place a batch of units in order; returns how many units were tried.
 
     As ``kernels_place.place``: answers go to ``batch.slot`` and ``batch.devices``, a unit with
     fewer than ``at_least`` places is undone without a trace, and one that is blocking and fails
-    ends the batch.
+    ends the batch. ``between`` has what classes want of other pods, where any does.
     """
-    run = _Run(Program(*program), State(*state), cache, log, log_state, choice, batch, limit)
+    run = _Run(
+        Program(*program), State(*state), cache, log, log_state, choice, batch, limit, between
+    )
     units = len(batch.at_least)
     for u in range(units):
         start, stop = int(batch.start[u]), int(batch.start[u + 1])
@@ -232,6 +237,7 @@ class _Run(NamedTuple):
     choice: Choice
     batch: Batch
     limit: int
+    between: Between | None
 
 
 def _place_unit(run: _Run, start: int, stop: int, at_least: int) -> int:
@@ -253,6 +259,8 @@ def _place_unit(run: _Run, start: int, stop: int, at_least: int) -> int:
         mask = pick_devices(run.program, c, s, run.state, how, draw)
         batch.devices[i] = mask
         _apply(run, c, s, mask, 1)
+        if failed_class >= 0 and _may_recover(run, failed_class):
+            failed_class = -1
         placed += 1
     return placed
 
@@ -260,10 +268,51 @@ def _place_unit(run: _Run, start: int, stop: int, at_least: int) -> int:
 def _find(run: _Run, c: int, pin: int, draw: int) -> int:
     """The slot for one pod; -1 for none."""
     if pin >= 0:
-        fits = slot_values(run.program, c, np.array([pin], np.int64), run.state)[0] > 0
-        return pin if fits else -1
+        here = np.array([pin], np.int64)
+        values = _with_others(run, c, slot_values(run.program, c, here, run.state), here)
+        return pin if values[0] > 0 else -1
+    row, peak = _row_and_peaks(run, c)
+    if _is_judged(run, c):
+        row = _with_others(run, c, row, np.arange(len(row)))
+        peak = row.reshape(-1, BLOCK).max(axis=1)
+    return choose(row, peak, run.choice, draw)
+
+
+def _row_and_peaks(run: _Run, c: int) -> tuple[RowArray, RowArray]:
+    """A class's row without other pods, and its maxima: made anew where no rows are kept."""
+    if run.cache.row.shape[1] == 0:
+        row = slot_values(run.program, c, slice(0, run.state.free.shape[1]), run.state)
+        return row, row.reshape(-1, BLOCK).max(axis=1)
     k = _refresh(run.program, c, run.state, run.cache, run.log, run.log_state, run.limit)
-    return choose(run.cache.row[k], run.cache.peak[k], run.choice, draw)
+    return run.cache.row[k], run.cache.peak[k]
+
+
+def _is_judged(run: _Run, c: int) -> bool:
+    """Whether other pods matter to a class."""
+    between = run.between
+    return between is not None and (
+        between.asked is not None or domains.is_judged(between.table, c)
+    )
+
+
+def _with_others(run: _Run, c: int, row: RowArray, slots: npt.NDArray[np.int64]) -> RowArray:
+    """Scores with what other pods make of them."""
+    between = run.between
+    if between is None or not _is_judged(run, c):
+        return row
+    row = domains.overlay(between.table, between.state, c, row, slots)
+    if between.asked is None:
+        return row
+    said = between.asked(c, slots)
+    return np.where((row > 0) & (said >= 0), np.maximum(row + said, 1), 0).astype(np.int16)
+
+
+def _may_recover(run: _Run, c: int) -> bool:
+    """Whether a class that fits nowhere may fit once other pods are placed."""
+    between = run.between
+    return between is not None and (
+        between.asked is not None or domains.may_recover(between.table, c)
+    )
 
 
 def _undo(run: _Run, start: int, stop: int) -> None:
@@ -280,5 +329,7 @@ def _undo(run: _Run, start: int, stop: int) -> None:
 def _apply(run: _Run, c: int, s: int, mask: int, sign: int) -> None:
     """Apply and log."""
     apply(run.program, c, s, run.state, mask, sign)
+    if run.between is not None:
+        domains.count(run.between.table, run.between.state, c, s, sign)
     run.log[run.log_state[1]] = s
     run.log_state[1] += 1

@@ -13,7 +13,7 @@ import msgspec
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
 from stretto.framework import arguments as read
-from stretto.framework.contract import FilterRule, Rule, ScoreRule
+from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule
 from stretto.state.cluster import SCHEDULER_NAME
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -28,12 +28,16 @@ DEFAULT_FILTERS: Final = (
     "NodePorts",
     "NodeResourcesFit",
     "Devices",
+    "PodTopologySpread",
+    "InterPodAffinity",
 )
 """Filters of a profile that says nothing, in the order in which kube-scheduler asks its own."""
 DEFAULT_SCORES: Final[Mapping[str, int]] = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "NodeResourcesFit": 1,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
     "NodeResourcesBalancedAllocation": 1,
 }
 """Scores of a profile that says nothing, with kube-scheduler's weights."""
@@ -210,7 +214,7 @@ class _Reader:
     def _check_needed(self) -> None:
         """What keeps nodes from being over-committed stays."""
         for name, rule in self._rules.items():
-            needed = issubclass(rule, FilterRule) and rule.FUSED
+            needed = issubclass(rule, FilterRule) and rule.FUSED and rule.SCOPE is Scope.SLOT
             if needed and name not in self._filters:
                 expected = f"the filter {name} to stay: without it nodes would be over-committed"
                 place = self._disabled_at.get(name, f"{self._where}.plugins")

@@ -14,8 +14,14 @@ import numpy.typing as npt
 
 from stretto.base.rng import Rng
 from stretto.framework.asked import AskedRules
+from stretto.framework.class_cache import Entries
 from stretto.framework.class_table import ClassCompiler
 from stretto.framework.contract import View
+from stretto.framework.domains import formulas as domain_formulas
+from stretto.framework.domains.look import Look
+from stretto.framework.domains.program import Between
+from stretto.framework.domains.tables import Tables, weights_of
+from stretto.framework.domains.view import DomainView
 from stretto.framework.profile import PICKS, Profile, TieRule
 from stretto.framework.program import Batch, Choice, Pick, ScoreCache, TypicalPods, no_typical_pods
 from stretto.framework.scores import compile_scores, fgd_thresholds
@@ -26,11 +32,8 @@ from stretto.state.claims import Basis, NoPlace, VolumeChoice
 from stretto.state.cluster import Cluster
 from stretto.state.columns import Columns
 from stretto.state.eligibility import Eligibility
-from stretto.state.slots import BLOCK
 from stretto.state.units import Cure
 
-CACHE_BYTES: Final = 160 << 20
-"""Memory for score rows; beyond it the least recently used class loses its row."""
 REPLAY_SHARE: Final = 32
 """A plain row is rebuilt when more than one entry per so many slots waits in the log."""
 LEARN_AGAIN: Final = 4
@@ -104,6 +107,8 @@ class Engine:
         self._learnt_from = 0
         #: Rules that have no compiled form.
         self.asked = AskedRules(profile, cluster)
+        #: What classes want of other pods, compiled.
+        self.between = Tables(cluster, weights_of(profile.filters, profile.scores))
         cluster.static_listeners.append(self.eligibility.refresh)
 
     @property
@@ -130,7 +135,7 @@ class Engine:
         cures = Cure.NONE
         for rule in self.profile.filters:
             if rule.signature(pod) is not None:
-                cures |= rule.CURES
+                cures |= rule.cures(pod)
         self._cures[class_id] = serial, cures
         return cures
 
@@ -149,6 +154,8 @@ class Runtime:
         self.engine = engine
         #: The snapshot.
         self.columns = Columns(engine.cluster.ledger)
+        #: Counts of other pods in this snapshot.
+        self.between = DomainView(engine.between, engine.cluster)
         #: int32[slot]: ranks for the tie rules that go by a column.
         self.rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: uint8[block]: blocks of the own partition; all of them when there is none.
@@ -158,7 +165,7 @@ class Runtime:
         self._thresholds = fgd_thresholds()
         #: A plain profile (amounts, ports, devices, static rows) keeps no rows of scores.
         self._plain = self._kernel.place_plain is not None and engine.is_plain
-        self._entries = _Entries(keep_rows=not self._plain)
+        self._entries = Entries(keep_rows=not self._plain)
         self._workload = 0
         self._zones = Turns()
         self._order_seed = rng.child("order").randint(0, 1 << 62)
@@ -166,7 +173,8 @@ class Runtime:
     @property
     def view(self) -> View:
         """What rules may look at."""
-        return View(self.columns, self.engine.cluster.nodes, self.engine.typical)
+        look = Look(self.between)
+        return View(self.columns, self.engine.cluster.nodes, self.engine.typical, look)
 
     def sync(self) -> None:
         """Bring the snapshot up to date with the ledger."""
@@ -179,6 +187,17 @@ class Runtime:
             self.own_block = np.concatenate([self.own_block, more])
         if self._zones.follow(slots, self.own_block):
             self._entries.cut_anew(len(self._zones.ranges.first) - 1)
+        self._follow_others()
+
+    def _follow_others(self) -> None:
+        """Bring the counts of other pods up to date, where any rule counts some."""
+        if not self.engine.cluster.domains.populations:
+            return
+        changed = self.between.sync()
+        if changed is None:
+            self.columns.void()
+        elif len(changed):
+            self.columns.append(changed)
 
     def place(self, request: Request) -> Placement:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once.
@@ -208,6 +227,9 @@ class Runtime:
             devices=devices,
         )
         tried = self.run_kernel(batch)
+        if self._concerns_others(wanted):
+            placed = answer >= 0
+            self.between.placed(ids[placed], answer[placed])
         return Placement(answer, devices, int(tried))
 
     def room(self, class_id: int) -> int:
@@ -237,11 +259,29 @@ class Runtime:
         if self._plain and self._kernel.score_row is not None:
             made = np.empty(self.columns.size, np.int16)
             self._kernel.score_row(self._program(), class_id, self._state(), made)
-            return made
+            return self._among_others(class_id, made)
         cache = self._cache()
         self._kernel.refresh(self._program(), class_id, self._state(), cache, *self._log())
         row: npt.NDArray[np.int16] = self._entries.row[self._entries.entry[class_id]]
+        return self._among_others(class_id, row)
+
+    def _among_others(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+        """A row with what other pods make of it."""
+        slots = np.arange(len(row))
+        if self._concerns_others(np.array([class_id], np.int32)):
+            between = self.between
+            row = domain_formulas.overlay(between.table, between.state, class_id, row, slots)
+        if self.engine.asked.over_domains:
+            said = self.engine.asked.domain_values(self.view, class_id, slots)
+            row = np.where((row > 0) & (said >= 0), np.maximum(row + said, 1), 0).astype(np.int16)
         return row
+
+    def _concerns_others(self, class_ids: npt.NDArray[np.int32]) -> bool:
+        """Whether any of these classes wants something of other pods, or counts for others."""
+        classes = self.engine.cluster.classes
+        return self.engine.asked.over_domains or bool(
+            (classes.counted[class_ids] | classes.judged[class_ids]).any()
+        )
 
     def reference_row(self, class_id: int) -> npt.NDArray[np.int16]:
         """The same row by the rules' own functions over every slot: slow, and the yardstick."""
@@ -274,11 +314,25 @@ class Runtime:
         log, log_state, limit = self._log()
         place = self._kernel.place_plain if self._plain else self._kernel.place
         assert place is not None
-        return int(
-            place(
-                self._program(), self._state(), self._cache(), log, log_state, choice, batch, limit
-            )
+        given = (
+            self._program(),
+            self._state(),
+            self._cache(),
+            log,
+            log_state,
+            choice,
+            batch,
+            limit,
         )
+        if self._concerns_others(batch.class_id):
+            return int(self._kernel.place_among(*given, self._between()))
+        return int(place(*given))
+
+    def _between(self) -> Between:
+        """What the kernels are given of rules between pods."""
+        asked = self.engine.asked
+        values = partial(asked.domain_values, self.view) if asked.over_domains else None
+        return Between(self.between.table, self.between.state, values)
 
     def _make_ready(self, wanted: npt.NDArray[np.int32]) -> None:
         """Compile the classes and give each a row in the cache."""
@@ -288,6 +342,8 @@ class Runtime:
         if compiler.port_words > len(self.columns.ports) or resources > len(self.columns.free):
             self.sync()
         self._entries.hold(wanted, compiler.serials(wanted), self.columns.size)
+        if self._concerns_others(wanted) and self.between.ready(wanted):
+            self.columns.void()
 
     def _program(self) -> tuple[object, ...]:
         engine = self.engine
@@ -329,88 +385,3 @@ class Runtime:
         if not self.engine.profile.draws:
             return np.zeros(count, np.uint64)
         return self._random.integers(0, 1 << 63, count, dtype=np.uint64)
-
-
-class _Entries:
-    """The entries of the class cache, bounded by memory, least recently used first out.
-
-    With rows, or with the maxima of blocks and ranges alone.
-    """
-
-    def __init__(self, *, keep_rows: bool) -> None:
-        self._keep_rows = keep_rows
-        self._ranges = 0
-        self.top: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
-        self.row: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
-        self.peak: npt.NDArray[np.int16] = np.zeros((0, 0), np.int16)
-        self.position: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self.entry: npt.NDArray[np.int32] = np.zeros(0, np.int32)
-        self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._holder: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._used: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._turn = 0
-
-    def reset(self, size: int) -> None:
-        """Forget every row: the slots are others now."""
-        self.row = np.zeros((0, size if self._keep_rows else 0), np.int16)
-        self.top = np.zeros((0, self._ranges), np.int16)
-        self.peak = np.zeros((0, size // BLOCK), np.int16)
-        self.position = np.zeros(0, np.int64)
-        self.entry[:] = -1
-        self._holder = np.zeros(0, np.int64)
-        self._used = np.zeros(0, np.int64)
-
-    def cut_anew(self, ranges: int) -> None:
-        """Blocks are grouped otherwise now: maxima of ranges mean something else."""
-        self._ranges = ranges
-        self.top = np.zeros((len(self.position), ranges), np.int16)
-        self.position[:] = -1
-
-    def hold(
-        self, wanted: npt.NDArray[np.int32], serials: npt.NDArray[np.int64], size: int
-    ) -> None:
-        """Give each of these classes an entry; rows of classes made anew are stale."""
-        self._turn += 1
-        top = int(wanted.max()) + 1
-        if top > len(self.entry):
-            more = max(top, 2 * len(self.entry)) - len(self.entry)
-            self.entry = np.concatenate([self.entry, np.full(more, -1, np.int32)])
-            self._serial = np.concatenate([self._serial, np.zeros(more, np.int64)])
-        held = wanted[self.entry[wanted] >= 0]
-        self._used[self.entry[held]] = self._turn
-        changed = self._serial[wanted] != serials
-        self.position[self.entry[wanted[changed & (self.entry[wanted] >= 0)]]] = -1
-        self._serial[wanted] = serials
-        missing = wanted[self.entry[wanted] < 0]
-        if len(missing):
-            self._allot(missing, size)
-
-    def _allot(self, missing: npt.NDArray[np.int32], size: int) -> None:
-        slots = size if self._keep_rows else size // BLOCK + self._ranges
-        bound = max(64, CACHE_BYTES // max(1, 2 * slots), len(missing))
-        length = len(self.position)
-        if length + len(missing) > bound:
-            spare = length + len(missing) - bound
-            idle = np.flatnonzero(self._used < self._turn)
-            oldest = idle[np.argsort(self._used[idle], kind="stable")[:spare]]
-            self.entry[self._holder[oldest]] = -1
-        else:
-            oldest = np.zeros(0, np.int64)
-        fresh = len(missing) - len(oldest)
-        if fresh > 0:
-            self._grow(length + fresh)
-        entries = np.concatenate([oldest, np.arange(length, length + fresh)])
-        self.entry[missing] = entries
-        self._holder[entries] = missing
-        self._used[entries] = self._turn
-        self.position[entries] = -1
-
-    def _grow(self, length: int) -> None:
-        more = length - len(self.position)
-        size, blocks = self.row.shape[1], self.peak.shape[1]
-        self.row = np.concatenate([self.row, np.zeros((more, size), np.int16)])
-        self.peak = np.concatenate([self.peak, np.zeros((more, blocks), np.int16)])
-        self.top = np.concatenate([self.top, np.zeros((more, self._ranges), np.int16)])
-        self.position = np.concatenate([self.position, np.full(more, -1, np.int64)])
-        self._holder = np.concatenate([self._holder, np.zeros(more, np.int64)])
-        self._used = np.concatenate([self._used, np.zeros(more, np.int64)])

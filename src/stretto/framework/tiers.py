@@ -29,6 +29,8 @@ class Kernel(NamedTuple):
     place: Callable[..., Any]
     #: ``refresh(program, class_id, state, cache, log, log_state, limit)``: entry of its row.
     refresh: Callable[..., Any]
+    #: ``place`` with one argument more, ``Between``: for batches in which other pods matter.
+    place_among: Callable[..., Any]
     #: ``place`` for plain profiles, with a cache of blocks alone; ``None`` where there is none.
     place_plain: Callable[..., Any] | None = None
     #: ``score_row(program, class_id, state, row)``: the row of a class of a plain profile.
@@ -51,15 +53,16 @@ def kernel(tier: str = "auto") -> Kernel:
     if tier == "numpy" or not installed:
         from stretto.framework import kernels_numpy
 
-        return Kernel("numpy", kernels_numpy.place, kernels_numpy.refresh)
+        return Kernel("numpy", kernels_numpy.place, kernels_numpy.refresh, kernels_numpy.place)
     here = Path(__file__).parent
     forget_stale(here / "__pycache__", _sources(here))
-    from stretto.framework import kernels_blocks, kernels_place, kernels_rows
+    from stretto.framework import kernels_blocks, kernels_numpy, kernels_place, kernels_rows
 
     return Kernel(
         "numba",
         kernels_place.place,
         kernels_rows.refresh,
+        kernels_numpy.place,
         kernels_blocks.place,
         kernels_blocks.score_row,
     )

@@ -101,6 +101,8 @@ class Classes:
         self.social: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
         #: uint8[class]: 1 where some rule counts its pods.
         self.counted: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
+        #: uint8[class]: 1 where other pods matter to where its pods may go.
+        self.judged: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
         #: int64[class]: serial of the class that uses an id now; 0 when none does.
         self.serials: npt.NDArray[np.int64] = np.zeros(64, np.int64)
 
@@ -255,6 +257,7 @@ class Classes:
             self.special = np.concatenate([self.special, longer])
             self.social = np.concatenate([self.social, longer])
             self.counted = np.concatenate([self.counted, longer])
+            self.judged = np.concatenate([self.judged, longer])
             self.serials = np.concatenate([self.serials, longer.astype(np.int64)])
         self._asks[pod.id] = 0
         for column, amount in pod.requests:
@@ -263,6 +266,7 @@ class Classes:
         self.serials[pod.id] = pod.serial
         self.social[pod.id] = is_social(pod.spec)
         self.counted[pod.id] = bool(pod.wants.counted)
+        self.judged[pod.id] = pod.wants.judged
         self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
 
     def _build(self, head: PodHead, body: bytes) -> PodClass:

@@ -100,6 +100,11 @@ class Columns:
         self.log_state[0] = base + length - keep
         self.log_state[1] = keep
 
+    def void(self) -> None:
+        """Begin the log anew: whoever follows it starts afresh."""
+        self.log_state[0] += self.log_state[1] + 1
+        self.log_state[1] = 0
+
     def append(self, slots: npt.NDArray[np.int64]) -> None:
         """Record that these slots changed in this copy."""
         self.room_in_log(len(slots))
@@ -153,8 +158,7 @@ class Columns:
         different |= (self.census[slots] != ledger.devices.census[slots]).any(axis=1)
         self.version[slots] = ledger.version[slots]
         if everything:
-            self.log_state[0] += self.log_state[1] + 1
-            self.log_state[1] = 0
+            self.void()
         else:
             slots, new_free = slots[different], new_free[:, different]
             alloc = alloc[different]

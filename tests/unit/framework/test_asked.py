@@ -3,9 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
-import pytest
 
-from stretto.base.errors import InputError
 from stretto.base.registry import Registry
 from stretto.framework.contract import (
     BoolArray,
@@ -21,6 +19,7 @@ from stretto.framework.plugins.table import RULES
 from stretto.framework.profile import Profile, load_profile
 from stretto.framework.runtime import Runtime
 from stretto.state.classes import PodClass
+from stretto.state.resources import CPU
 from stretto.testing import Harness, make_node, make_pod
 
 
@@ -65,14 +64,18 @@ class WrongShape(LastName):
         return np.zeros(len(slots) + 1, np.int32)
 
 
-class OverDomains(KeepCores):
-    """Would need the other slots."""
+class AboveAverage(KeepCores):
+    """Keeps pods to nodes that have at least as much CPU free as the average node."""
 
-    NAME: ClassVar[str] = "OverDomains"
+    NAME: ClassVar[str] = "AboveAverage"
     SCOPE: ClassVar[Scope] = Scope.DOMAIN
 
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        free, live = view.columns.free[CPU], view.columns.live > 0
+        return np.asarray(free[slots] >= free[live].mean())
 
-OWN = {rule.NAME: rule for rule in (KeepCores, LastName, Broken, WrongShape, OverDomains)}
+
+OWN = {rule.NAME: rule for rule in (KeepCores, LastName, Broken, WrongShape, AboveAverage)}
 ALL = Registry("plugin", {**{name: RULES.get(name) for name in RULES.names()}, **OWN})
 
 
@@ -126,6 +129,10 @@ def test_a_score_of_the_wrong_shape_counts_for_nothing_and_is_told() -> None:
     assert "expected int32[" in harness.plane.engine.asked.faults["WrongShape"]
 
 
-def test_a_rule_over_domains_is_refused_when_the_plane_is_built() -> None:
-    with pytest.raises(InputError, match="OverDomains"):
-        harness_with("filter", "OverDomains")
+def test_a_filter_of_an_author_over_domains_is_asked_at_every_decision() -> None:
+    nodes = [make_node("large", cpu="8"), make_node("small", cpu="4")]
+    harness = Harness(nodes, profile=profile_with("filter", "AboveAverage"))
+    harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))
+    harness.settle()
+    placed = [harness.node_of(f"p{i}") for i in range(6)]
+    assert (placed[:4], set(placed[4:])) == (["large"] * 4, {"large", "small"})

@@ -65,6 +65,8 @@ def test_the_default_profile_spreads_with_kubernetes_weights() -> None:
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
         "NodeResourcesBalancedAllocation": 1,
     }
     assert (profile.ties, profile.tie_rule) == (TieRule.ROTATE, Pick.ROTATE)
@@ -135,7 +137,13 @@ def test_a_file_in_kubernetes_form_is_read(tmp_path: Path) -> None:
     path.write_text(YAML)
     profile = load_profile(path)
     assert profile.scheduler_names == ("batch", "batch-b")
-    assert weights(profile) == {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 5}
+    assert weights(profile) == {
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "NodeResourcesFit": 5,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+    }
     assert (profile.ties, profile.tie_rule) == (TieRule.NAME, Pick.RANK)
     assert dict(profile.min_members) == {"Job": "all", "ReplicaSet": 2}
     assert (profile.first_delay, profile.longest_delay, profile.retry) == (0.5, 60.0, False)
@@ -225,10 +233,10 @@ def test_the_score_of_the_fit_can_be_disabled() -> None:
 
 
 def test_the_sum_of_weights_is_bounded() -> None:
-    enabled = [{"name": "FGD", "weight": 312}]
+    enabled = [{"name": "FGD", "weight": 308}]
     assert load_profile(plugins(score={"enabled": enabled}))
     with pytest.raises(InputError, match=r"weights that add to 320.*at most 319"):
-        load_profile(plugins(score={"enabled": [{"name": "FGD", "weight": 313}]}))
+        load_profile(plugins(score={"enabled": [{"name": "FGD", "weight": 309}]}))
 
 
 def test_points_that_are_others_business_may_be_switched_off_but_not_extended() -> None:

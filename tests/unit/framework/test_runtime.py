@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stretto.base.rng import Rng
-from stretto.framework import runtime as module
+from stretto.framework import class_cache as module
 from stretto.framework.profile import load_profile
 from stretto.framework.runtime import NOT_TRIED, Engine, Placement, Request, Runtime
 from stretto.state import classes as classes_module

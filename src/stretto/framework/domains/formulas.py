@@ -46,6 +46,32 @@ def constraints_of(table: DomainTable, class_id: int) -> list[Constraint]:
     return [Constraint(Kind(kind), *rest) for kind, *rest in rows]
 
 
+def may_recover(table: DomainTable, class_id: int) -> bool:
+    """Whether a class that fits nowhere may fit once other pods are placed."""
+    span = slice(int(table.start[class_id]), int(table.stop[class_id]))
+    return bool(np.isin(table.kind[span], (Kind.NEAR, Kind.HARD)).any())
+
+
+def count(table: DomainTable, state: DomainState, class_id: int, slot: int, sign: int) -> None:
+    """A pod of a class came to a slot (1) or went (-1)."""
+    first, last = int(table.counted_start[class_id]), int(table.counted_stop[class_id])
+    for population in table.counted[first:last].tolist():
+        before = int(state.pods[population, slot])
+        state.pods[population, slot] = before + sign
+        tally = int(table.tally_first[population])
+        while tally >= 0:
+            key, offset = int(table.tally_key[tally]), int(table.tally_offset[tally])
+            domain = int(table.domain[key, slot])
+            if domain and table.mask[table.tally_mask[tally], slot]:
+                state.total[tally] += sign
+                if table.is_host[key]:
+                    state.sums[offset + min(max(before, 0), CAP - 1)] -= 1
+                    state.sums[offset + min(max(before + sign, 0), CAP - 1)] += 1
+                else:
+                    state.sums[offset + domain] += sign
+            tally = int(table.tally_next[tally])
+
+
 def overlay(
     table: DomainTable, state: DomainState, class_id: int, row: npt.NDArray[np.int16], slots: Slots
 ) -> npt.NDArray[np.int16]:

@@ -5,8 +5,9 @@ host name, where every node has its own) each node is its domain, and what a con
 slot-local but for the least count; such tallies keep a histogram of counts instead of sums.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -108,3 +109,14 @@ class DomainState(NamedTuple):
     present: npt.NDArray[np.int32]
     #: int64[entry]: what else the maxima of an entry of the class cache follow from.
     stamp: npt.NDArray[np.int64]
+
+
+class Between(NamedTuple):
+    """What the NumPy tier is given of rules between pods."""
+
+    #: What classes want.
+    table: DomainTable
+    #: Counts of the shard.
+    state: DomainState
+    #: Asks rules over domains that have no compiled form; ``None`` where there are none.
+    asked: Callable[[int, npt.NDArray[Any]], npt.NDArray[np.int16]] | None = None

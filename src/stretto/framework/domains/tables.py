@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.contract import FilterRule, ScoreRule
 from stretto.framework.domains.geography import Geography
 from stretto.framework.domains.program import (
     CAP,
@@ -22,6 +23,10 @@ from stretto.state.classes import PodClass
 from stretto.state.cluster import Cluster
 from stretto.state.domain_terms import HOSTNAME, NOBODY, Spread, Wants
 
+AFFINITY: Final = "InterPodAffinity"
+"""The rule whose weight preferred terms have."""
+SPREAD: Final = "PodTopologySpread"
+"""The rule whose weight soft constraints have."""
 FIRST_ROOM: Final = 8
 """Domains that a tally has room for at first; doubled when a key has more."""
 
@@ -286,3 +291,12 @@ class _Column:
         if length > self.length:
             self._array[self.length : length] = empty
             self.length = length
+
+
+def weights_of(filters: Iterable[FilterRule], scores: Iterable[tuple[ScoreRule, int]]) -> Weights:
+    """What a profile's rules make of other pods: asks them by what they are named."""
+    names = {rule.NAME for rule in filters}
+    weights = {rule.NAME: weight for rule, weight in scores}
+    return Weights(
+        AFFINITY in names, SPREAD in names, weights.get(AFFINITY, 0), weights.get(SPREAD, 0)
+    )

@@ -36,6 +36,7 @@ class DomainView:
         self._layout = -1
         self._filled = 0
         self._version = -1
+        self._own: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = []
         self._domain = self.table.domain
         self._mask = self.table.mask
 
@@ -47,6 +48,7 @@ class DomainView:
     def sync(self) -> npt.NDArray[np.int64] | None:
         """Follow counts and nodes; slots whose counts changed, ``None`` when all may have."""
         cluster = self._cluster
+        cluster.domains.follow()
         counts, tables = cluster.domains.counts, self.tables
         tables.ensure(())
         self.table = tables.table()
@@ -73,6 +75,11 @@ class DomainView:
         self._fill_new()
         return False
 
+    def placed(self, class_ids: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]) -> None:
+        """Remember what was counted here without the cluster; the next ``sync`` looks at it."""
+        if len(slots):
+            self._own.append((class_ids, slots))
+
     def take(self, class_id: int, slot: int, sign: int) -> None:
         """Count a pod of a class on a slot (1), or no longer (-1)."""
         table = self.table
@@ -89,6 +96,7 @@ class DomainView:
         counts = self._cluster.domains.counts
         self._position, self._epoch = counts.head, counts.epoch
         self._layout, self._filled = self.tables.layout, 0
+        self._own.clear()
         self.state = self.state._replace(pods=counts.table[:, : self._slots()].copy())
         self._note_nodes()
         self._fill_new()
@@ -110,9 +118,9 @@ class DomainView:
         if entries is None:
             return None
         self._position = counts.head
-        if not len(entries):
+        if not len(entries) and not self._own:
             return NOTHING
-        distinct = np.unique(entries)
+        distinct = np.unique(np.concatenate([entries, *self._own_entries()]))
         populations, slots = distinct >> SLOT_BITS, distinct & SLOT_MASK
         live = counts.table[populations, slots].astype(np.int64)
         more = live - self.state.pods[populations, slots]
@@ -120,6 +128,18 @@ class DomainView:
         populations, slots = populations[different], slots[different]
         self._add(populations, slots, more[different])
         return np.unique(slots)
+
+    def _own_entries(self) -> list[npt.NDArray[np.int64]]:
+        """What was counted here, in the form of the log."""
+        start, stop, counted = self.table.counted_start, self.table.counted_stop, self.table.counted
+        found = []
+        for ids, slots in self._own:
+            lengths = stop[ids] - start[ids]
+            ends = np.cumsum(lengths)
+            index = np.arange(ends[-1]) + np.repeat(start[ids] - (ends - lengths), lengths)
+            found.append(counted[index].astype(np.int64) << SLOT_BITS | np.repeat(slots, lengths))
+        self._own.clear()
+        return found
 
     def _add(
         self,

@@ -15,9 +15,11 @@ from stretto.framework.plugins.gpu_policies import (
     GpuPacking,
     Random,
 )
+from stretto.framework.plugins.inter_pod_affinity import InterPodAffinity
 from stretto.framework.plugins.node_affinity import NodeAffinity
 from stretto.framework.plugins.node_name import NodeName
 from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
+from stretto.framework.plugins.pod_topology_spread import PodTopologySpread
 from stretto.framework.plugins.ports import NodePorts
 from stretto.framework.plugins.taints import TaintToleration
 
@@ -31,6 +33,8 @@ RULES: Final[Registry[type[Rule]]] = Registry(
         "NodePorts": NodePorts,
         "NodeResourcesFit": NodeResourcesFit,
         "Devices": Devices,
+        "PodTopologySpread": PodTopologySpread,
+        "InterPodAffinity": InterPodAffinity,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
         "Random": Random,
         "DotProd": DotProd,

@@ -1,0 +1,156 @@
+"""InterPodAffinity: near these pods, not near those; and what running pods say of newcomers.
+
+Required affinity needs a pod that meets all terms in each of their neighbourhoods; one that meets
+its own terms may be the first, while nobody does. Refusals are kube-scheduler's to the quirk. The
+score is absolute (``docs/parity.md``): by key, hosts score ``50 ± 100·s / (2·s + W)``, s being the
+sum of weights there and W the largest single weight, other keys ``200·e / (2·e + W)``, e being the
+sum above the least domain's; keys count by their W. Required affinity of running pods counts 1.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.arguments import arguments
+from stretto.framework.contract import (
+    BoolArray,
+    Fail,
+    FilterRule,
+    IntArray,
+    Neighbours,
+    Refusal,
+    Restrict,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.domain_terms import Wants
+from stretto.state.units import Cure
+
+Ints = npt.NDArray[np.int64]
+
+NAME: Final = "InterPodAffinity"
+NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
+NEAR: Final = "node(s) didn't match pod anti-affinity rules"
+UNWANTED: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+_NODES: Final = Cure.NODE_ADDED | Cure.NODE_LABELS
+_ALWAYS: Final = _NODES | Cure.POD_CHANGED | Cure.POD_LABELS | Cure.NAMESPACE_CHANGED
+
+
+class InterPodAffinity(FilterRule, ScoreRule):
+    """Refuses by required terms, prefers by preferred ones."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.DOMAIN
+    FUSED: ClassVar[bool] = True
+    CURES: ClassVar[Cure] = _ALWAYS | Cure.POD_LEFT | Cure.POD_PLACED | Cure.NODE_LEFT
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Take no arguments."""
+        super().__init__(args)
+        arguments(args, (), NAME)
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The terms, those of running pods included; ``None`` where nobody states any."""
+        wants = pod.wants
+        told = (wants.near, wants.far, wants.shut, wants.wishes, wants.malformed)
+        return (wants.epoch, wants.company, *told) if any(told) else None
+
+    def cures(self, pod: PodClass) -> Cure:
+        """Pods that come help required affinity only; those that go help to be the first, too."""
+        wants = pod.wants
+        if wants.malformed:
+            return Cure.POD_CHANGED
+        if not (wants.near or wants.far or wants.shut):
+            return Cure.NONE
+        found = _ALWAYS | Cure.POD_LEFT
+        if wants.near:
+            found |= Cure.POD_PLACED | Cure.NODE_LEFT
+        return found
+
+    def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
+        """Terms that cannot be read let the pod go nowhere."""
+        if pod.wants.malformed:
+            return Fail(f"parsing pod: {pod.wants.malformed}")
+        return None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where all required terms are met."""
+        if pod.wants.malformed:
+            return np.zeros(len(slots), np.bool_)
+        if view.look is None:
+            return np.ones(len(slots), np.bool_)
+        refused = _lacking(pod.wants, view.look)
+        for key, population in (*pod.wants.far, *pod.wants.shut):
+            refused = refused | _has(view.look, key, population)
+        return np.asarray(~refused[slots])
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """First affinity, then anti-affinity, then that of running pods; each node once."""
+        look, wants = view.look, pod.wants
+        if look is None or wants.malformed:
+            return []
+        said = [(NOT_NEAR, _lacking(wants, look), False)]
+        for reason, terms in ((NEAR, wants.far), (UNWANTED, wants.shut)):
+            mask = np.zeros(look.size, np.bool_)
+            for key, population in terms:
+                mask |= _has(look, key, population)
+            said.append((reason, mask, True))
+        found, before = [], np.zeros(look.size, np.bool_)
+        for reason, mask, resolvable in said:
+            mine = (mask & ~before)[slots]
+            before |= mask
+            if mine.any():
+                found.append(Refusal(reason, mine, resolvable=resolvable))
+        return found
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: the weights of preferred terms, key by key."""
+        wishes = pod.wants.wishes
+        total = np.zeros(len(slots), np.int64)
+        if view.look is None or not wishes:
+            return total.astype(np.int32)
+        largest = {key: max(abs(w) for k, _, w in wishes if k == key) for key, _, _ in wishes}
+        for key, most in largest.items():
+            mine = [(population, weight) for k, population, weight in wishes if k == key]
+            total += _wished(view.look, key, mine, most)[slots] * most // sum(largest.values())
+        return total.astype(np.int32)
+
+
+def _lacking(wants: Wants, look: Neighbours) -> BoolArray:
+    """bool[slot]: where required affinity is not met."""
+    bare = np.zeros(look.size, np.bool_)
+    lacking = np.zeros(look.size, np.bool_)
+    anybody = False
+    for key in wants.near:
+        domain, sums = look.domain(key), look.sums(wants.company, key)
+        bare |= domain == 0
+        lacking |= (sums <= 0)[domain]
+        anybody = anybody or bool((sums > 0).any())
+    if wants.meets_itself and not anybody:
+        return bare
+    return np.asarray(lacking | bare)
+
+
+def _has(look: Neighbours, key: str, population: int) -> BoolArray:
+    """bool[slot]: where a pod of a population is in the same domain."""
+    return np.asarray((look.sums(population, key) > 0)[look.domain(key)])
+
+
+def _wished(look: Neighbours, key: str, wishes: list[tuple[int, int]], most: int) -> Ints:
+    """int64[slot]: 0..100, what preferred terms of one key say."""
+    domain = look.domain(key)
+    sums = np.zeros(int(domain.max(initial=0)) + 1, np.int64)
+    for population, weight in wishes:
+        sums += weight * look.sums(population, key)
+    if look.is_host(key):
+        size = np.abs(sums)
+        return np.asarray((50 + np.sign(sums) * (100 * size // (2 * size + most)))[domain])
+    present = look.present(key, look.live())
+    above = np.maximum(sums - (int(sums[present].min()) if present.any() else 0), 0)
+    return np.asarray((200 * above // (2 * above + most))[domain])

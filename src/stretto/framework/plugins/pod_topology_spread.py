@@ -1,0 +1,133 @@
+"""PodTopologySpread: pods that match are spread over the values of a node label.
+
+Hard constraints refuse as kube-scheduler does, to the quirk: nodes that lack one of the labels, or
+that the pod's policies leave out, count for none; terminating pods are not counted. The score of
+the soft ones is absolute (``docs/parity.md``): ``100·k / (k + e)``, k being the max skew and e the
+pods above the emptiest domain (on hosts: there), 0 without the label; the mean over them all.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.arguments import arguments
+from stretto.framework.contract import (
+    TOP_SCORE,
+    BoolArray,
+    Fail,
+    FilterRule,
+    IntArray,
+    Neighbours,
+    Refusal,
+    Restrict,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.domain_terms import NOBODY, Spread
+from stretto.state.units import Cure
+
+Ints = npt.NDArray[np.int64]
+
+NAME: Final = "PodTopologySpread"
+UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
+NO_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
+
+_PODS: Final = Cure.POD_LEFT | Cure.POD_PLACED | Cure.POD_LABELS | Cure.POD_CHANGED
+_NODES: Final = Cure.NODE_ADDED | Cure.NODE_LEFT | Cure.NODE_LABELS
+
+
+class PodTopologySpread(FilterRule, ScoreRule):
+    """Refuses values that have too many pods, prefers those that have few."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.DOMAIN
+    FUSED: ClassVar[bool] = True
+    CURES: ClassVar[Cure] = _PODS | _NODES | Cure.NODE_TAINTS
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Take no arguments."""
+        super().__init__(args)
+        arguments(args, (), NAME)
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The constraints; ``None`` without any."""
+        wants = pod.wants
+        if not (wants.hard or wants.soft or wants.malformed):
+            return None
+        return (wants.epoch, wants.hard, wants.soft, wants.by_default, wants.malformed)
+
+    def cures(self, pod: PodClass) -> Cure:
+        """Whatever changes a count or the least count; taints where a policy honours them."""
+        wants = pod.wants
+        if wants.malformed:
+            return Cure.POD_CHANGED
+        if not wants.hard:
+            return Cure.NONE
+        by_taints = any(each.by_taints for each in wants.hard)
+        return _PODS | _NODES | (Cure.NODE_TAINTS if by_taints else Cure.NONE)
+
+    def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
+        """Constraints that cannot be read let the pod go nowhere."""
+        if pod.wants.malformed:
+            return Fail(f"get constraints from pod: {pod.wants.malformed}")
+        return None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where no hard constraint is broken."""
+        if pod.wants.malformed:
+            return np.zeros(len(slots), np.bool_)
+        passes = np.ones(len(slots), np.bool_)
+        for refusal in self.refusals(pod, view, slots):
+            passes &= ~refusal.mask
+        return passes
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Each node under the first constraint that it breaks."""
+        look, wants = view.look, pod.wants
+        if look is None or wants.malformed:
+            return []
+        bare, uneven = np.zeros(look.size, np.bool_), np.zeros(look.size, np.bool_)
+        for each in wants.hard:
+            domain = look.domain(each.key)
+            before = bare | uneven
+            bare |= (domain == 0) & ~before
+            uneven |= _too_many(pod, look, each) & ~before & (domain > 0)
+        masks = ((NO_LABEL, bare[slots], False), (UNEVEN, uneven[slots], True))
+        return [Refusal(text, mask, resolvable=r) for text, mask, r in masks if mask.any()]
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: the fewer pods above the emptiest domain the more."""
+        total = np.zeros(len(slots), np.int64)
+        soft = pod.wants.soft
+        if view.look is not None:
+            for each in soft:
+                total += _evenness(pod, view.look, each)[slots] // len(soft)
+        return total.astype(np.int32)
+
+
+def _too_many(pod: PodClass, look: Neighbours, each: Spread) -> BoolArray:
+    """bool[slot]: where one more pod would break a hard constraint."""
+    counting = look.counting(pod, each, pod.wants.hard)
+    sums, present = look.sums(each.population, each.key, counting), look.present(each.key, counting)
+    enough = int(present.sum()) >= max(each.least, 1)
+    least = int(sums[present].min()) if enough else 0
+    return np.asarray((sums > each.skew + least - each.own)[look.domain(each.key)])
+
+
+def _evenness(pod: PodClass, look: Neighbours, each: Spread) -> Ints:
+    """int64[slot]: 0..100 for one soft constraint."""
+    domain = look.domain(each.key)
+    if each.population != NOBODY and look.is_host(each.key):
+        above = look.pods(each.population)
+    else:
+        counting = look.counting(pod, each, () if pod.wants.by_default else pod.wants.soft)
+        sums = look.sums(each.population, each.key, counting)
+        present = look.present(each.key, counting)
+        least = int(sums[present].min()) if present.any() else 0
+        above = np.maximum(sums - least, 0)[domain]
+    return np.asarray(np.where(domain > 0, TOP_SCORE * each.skew // (each.skew + above), 0))
