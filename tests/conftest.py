@@ -1,10 +1,14 @@
 """What all tests share: how hard properties look, and the data that may stand beside the clone."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
+
+from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
+from stretto.lab.kube.credentials import User
 
 # The quick profile draws the same examples every time, so that a red run is about the change at
 # hand. `HYPOTHESIS_PROFILE=thorough` looks further, and elsewhere each time. No deadline: two
@@ -21,6 +25,15 @@ settings.register_profile(
     deadline=None,
     max_examples=1000,
     print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# A real server: few examples, and no hour of shrinking against it.
+settings.register_profile(
+    "server",
+    deadline=None,
+    max_examples=3,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
@@ -42,3 +55,11 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the published traces are not beside this clone (../shared/data)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """A real API server over etcd with our kinds, for tests that leave it as they found it."""
+    with ControlPlane(ControlPlaneConfig(users=(User("nobody"),))) as plane:
+        plane.install()
+        yield plane

@@ -6,14 +6,19 @@ import pytest
 
 from stretto.stores.store import Store
 from tests.contract.desk import Desk
+from tests.contract.kube_subject import kube_subject
 from tests.contract.subjects import SUBJECTS, Subject
 
 
-@pytest.fixture(scope="session", params=SUBJECTS, ids=lambda each: each.name)
+@pytest.fixture(
+    scope="session",
+    params=[*SUBJECTS, pytest.param(None, marks=pytest.mark.kube)],
+    ids=lambda each: each.name if each else "kube",
+)
 def subject(request: pytest.FixtureRequest) -> Subject:
-    """The store under test and what it can do."""
-    chosen: Subject = request.param
-    return chosen
+    """The store under test; a real API server under the mark ``kube``."""
+    chosen: Subject | None = request.param
+    return chosen or kube_subject(request.getfixturevalue("control_plane"))
 
 
 @pytest.fixture

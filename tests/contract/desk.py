@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stretto.api.kinds import NODE, POD, POD_DISRUPTION_BUDGET, Kind
 from stretto.stores.render import render
@@ -12,6 +13,7 @@ from stretto.stores.store import (
     Code,
     Deletion,
     Event,
+    EventType,
     Eviction,
     Outcome,
     Patch,
@@ -38,8 +40,9 @@ class Desk:
 
     def needs(self, capability: str) -> None:
         """Skip a test that asks for more than this store can give."""
-        if not getattr(self.subject, capability):
-            pytest.skip(f"{self.subject.name}: not {capability.replace('_', ' ')}")
+        if not getattr(self.store.capabilities, capability):
+            name = self.subject.name
+            pytest.skip(f"the {name} store says of itself: not {capability.replace('_', ' ')}")
 
     # making
 
@@ -97,7 +100,11 @@ class Desk:
 
     def bind(self, record: Record, node: str, notes: dict[str, str] | None = None) -> Reply:
         """Bind a pod."""
-        return self.store.bind([Bind(record.namespace, record.name, record.uid, node, notes)])[0]
+        bind = Bind(record.namespace, record.name, record.uid, node, notes)
+        reply = self.store.bind([bind])[0]
+        if reply.outcome is Outcome.OK and not self.store.capabilities.shows_bound:
+            return replace(reply, record=self.now(record))
+        return reply
 
     def evict(self, record: Record) -> Reply:
         """Evict a pod."""
@@ -128,6 +135,19 @@ class Desk:
     def read(self, watch: Watch, count: int) -> list[Event]:
         """The next changes of a watch."""
         return self.subject.read(watch, count)
+
+    def news(self, watch: Watch, count: int) -> list[Event]:
+        """As ``read``, without the marks of a store that marks what it then removes."""
+        if self.store.capabilities.removes_in_one_step:
+            return self.read(watch, count)
+        events: list[Event] = []
+        while len(events) < count and (more := self.read(watch, count - len(events))):
+            events += [each for each in more if not _is_mark(each)]
+        return events
+
+
+def _is_mark(event: Event) -> bool:
+    return event.type is EventType.MODIFIED and bool(event.record.deleting)
 
 
 def written(reply: Reply) -> Record:

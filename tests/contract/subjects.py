@@ -36,16 +36,6 @@ class Subject:
     name: str
     #: Opens an empty store in a folder of its own.
     make: Callable[[Path], Store]
-    #: Fields that the type does not know are kept (an API server prunes them).
-    keeps_unknown_fields: bool = True
-    #: A bind to a node that is not there is refused (an API server does not look).
-    checks_nodes: bool = True
-    #: Budgets are counted as soon as they exist (a bare API server has no controller for it).
-    counts_disruptions: bool = True
-    #: Pods on a node go at once (an API server waits for the node's agent).
-    removes_bound_pods: bool = True
-    #: A watch from a version that was never given is told so (an API server waits for it).
-    knows_its_newest: bool = True
     #: Changes after which a watch that did not read is too old; 0 where the store will not say.
     history: int = HISTORY
     #: Seconds that an event may take to arrive.
@@ -64,12 +54,17 @@ class Subject:
     def read(self, watch: Watch, count: int) -> list[Event]:
         """The next ``count`` changes of a watch, or fewer where no more arrive in time."""
         events: list[Event] = []
-        deadline = time.monotonic() + self.latency
+        deadline = time.monotonic() + (self.latency if count else self.latency / 10)
         while True:
             events += [each for each in watch.poll() if each.type is not EventType.BOOKMARK]
-            if len(events) >= count or time.monotonic() >= deadline:
+            late = time.monotonic() >= deadline
+            if late or (count and len(events) >= count):
                 return events
             time.sleep(0.01)
+
+    def pause(self) -> None:
+        """Let a hundredth of the time pass in which an event arrives."""
+        time.sleep(self.latency / 100)
 
 
 def _memory(_: Path) -> UnitStore:

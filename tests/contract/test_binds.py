@@ -114,7 +114,9 @@ def test_binds_in_several_namespaces_find_their_pods(desk: Desk) -> None:
         for index, space in enumerate(spaces)
     ]
     binds = [Bind(pod.namespace, pod.name, pod.uid, "n1") for pod in pods]
-    assert [written(reply).namespace for reply in desk.store.bind(binds)] == list(spaces)
+    assert [reply.outcome for reply in desk.store.bind(binds)] == [Outcome.OK] * 3
+    bound = [found for pod in pods if (found := desk.now(pod))]
+    assert [(each.namespace, each.node) for each in bound] == [(s, "n1") for s in spaces]
 
 
 def test_a_bound_pod_is_there_when_its_node_goes(desk: Desk) -> None:

@@ -70,7 +70,7 @@ def test_the_last_finalizer_lets_a_marked_object_go(desk: Desk) -> None:
     watch = desk.watch()
     written(desk.patch(pod, {"metadata": {"finalizers": None}}))
     assert desk.now(pod) is None
-    assert [event.type for event in desk.read(watch, 1)][-1] is EventType.DELETED
+    assert [event.type for event in desk.news(watch, 1)] == [EventType.DELETED]
 
 
 def test_a_finalizer_that_leaves_in_time_does_not_delete(desk: Desk) -> None:

@@ -16,7 +16,7 @@ def test_a_watch_sees_each_later_change_once_and_in_order(desk: Desk) -> None:
     pod = desk.pod("web")
     written(desk.patch(pod, {"metadata": {"labels": {"a": "1"}}}))
     written(desk.delete(pod))
-    events = desk.read(watch, 3)
+    events = desk.news(watch, 3)
     assert [event.type for event in events] == [ADDED, MODIFIED, DELETED]
     versions = [event.record.version for event in events]
     assert versions == sorted(set(versions))
@@ -35,7 +35,7 @@ def test_a_deletion_carries_the_last_state_with_its_own_version(desk: Desk) -> N
     pod = desk.pod("web", labels={"a": "1"})
     watch = desk.watch()
     written(desk.delete(pod))
-    gone = desk.read(watch, 1)[0].record
+    gone = desk.news(watch, 1)[0].record
     assert (gone.uid, gone.name) == (pod.uid, "web")
     assert gone.version > pod.version
 
@@ -67,6 +67,7 @@ def test_a_poll_gives_at_most_its_limit_and_forgets_nothing(desk: Desk) -> None:
     desk.read(desk.watch(), 0)
     seen = []
     for _ in range(100):
+        desk.subject.pause()
         events = watch.poll(limit=2)
         assert len(events) <= 2
         seen += [event.record.uid for event in events if event.type is not EventType.BOOKMARK]
@@ -78,7 +79,8 @@ def test_the_changes_of_a_batch_are_seen_one_by_one(desk: Desk) -> None:
     watch = desk.watch()
     desk.delete(a)
     desk.delete(b)
-    events = desk.read(watch, 2)
+    events = desk.news(watch, 2)
+    assert [event.record.name for event in events] == ["a", "b"]
     assert events[0].record.version < events[1].record.version
 
 
@@ -97,7 +99,7 @@ def test_a_closed_watch_yields_nothing(desk: Desk) -> None:
 
 
 def test_a_watch_that_was_outrun_is_too_old_and_stays_so(desk: Desk) -> None:
-    desk.needs("history")
+    desk.needs("bounds_its_history")
     watch = desk.watch(NODE)
     for number in range(2 * desk.subject.history):
         desk.node(f"n{number}")
@@ -107,7 +109,7 @@ def test_a_watch_that_was_outrun_is_too_old_and_stays_so(desk: Desk) -> None:
 
 
 def test_a_watch_from_before_the_history_is_too_old(desk: Desk) -> None:
-    desk.needs("history")
+    desk.needs("bounds_its_history")
     first = desk.node("first")
     for number in range(2 * desk.subject.history):
         desk.node(f"n{number}")

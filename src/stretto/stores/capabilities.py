@@ -21,6 +21,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     shows_bound: bool = True
     #: Counts disruption budgets by itself, as soon as they exist.
     counts_disruptions: bool = True
+    #: Removes in one step; otherwise watches see the object marked first, in the same breath.
+    removes_in_one_step: bool = True
     #: Removes a bound pod at once; otherwise it is marked until its node's agent is done.
     removes_bound_pods: bool = True
     #: Keeps fields that the kind's type does not have.

@@ -9,14 +9,17 @@ import http.client
 import shutil
 import ssl
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
+from stretto.api.kinds import Kind
 from stretto.base.clock import Clock, WallClock
-from stretto.base.errors import StrettoError, TimeoutExpiredError
+from stretto.base.errors import StrettoError, TimeoutExpiredError, UnreachableError
+from stretto.lab.kube.crds import CUSTOM, PATH, definition
 from stretto.lab.kube.credentials import ADMIN, Credentials, User
 from stretto.lab.kube.parts import Part, free_ports
 from stretto.lab.kube.tools import build, path_of
@@ -28,6 +31,15 @@ CORE: Final = ("etcd", "kube-apiserver")
 """What every control plane runs."""
 OPTIONAL: Final = ("kube-controller-manager", "kube-scheduler", "kwok")
 """What it may run beside."""
+
+
+class Said(NamedTuple):
+    """An answer of the API server."""
+
+    #: HTTP status.
+    status: int
+    #: Body.
+    body: bytes
 
 
 class ControlPlaneConfig(msgspec.Struct, frozen=True):
@@ -134,16 +146,41 @@ class ControlPlane:
 
     def is_ready(self) -> bool:
         """Whether the API server answers that it is ready."""
-        trust = ssl.create_default_context(cafile=str(self.credentials.ca.cert))
-        line = http.client.HTTPSConnection("127.0.0.1", self._ports[2], timeout=2, context=trust)
-        token = {"Authorization": f"Bearer {self.credentials.tokens[ADMIN]}"}
         try:
-            line.request("GET", "/readyz", headers=token)
-            return line.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
+            return self.ask("GET", "/readyz").status == 200
+        except UnreachableError:
             return False
+
+    def ask(self, method: str, path: str, body: bytes = b"", user: str = ADMIN) -> Said:
+        """One request to the API server as a user, for whatever a store does not do.
+
+        Raises:
+            UnreachableError: it does not answer.
+        """
+        trust = ssl.create_default_context(cafile=str(self.credentials.ca.cert))
+        line = http.client.HTTPSConnection("127.0.0.1", self._ports[2], timeout=10, context=trust)
+        kind = "merge-patch+json" if method == "PATCH" else "json"
+        token = f"Bearer {self.credentials.tokens[user]}"
+        headers = {"Authorization": token, "Content-Type": f"application/{kind}"}
+        try:
+            line.request(method, path, body or None, headers)
+            answer = line.getresponse()
+            return Said(answer.status, answer.read())
+        except (OSError, http.client.HTTPException) as error:
+            raise UnreachableError(self.server, str(error)) from error
         finally:
             line.close()
+
+    def install(self, kinds: Sequence[Kind] = CUSTOM) -> None:
+        """Define custom kinds and wait until the API server serves them."""
+        for kind in kinds:
+            self.ask("POST", PATH, definition(kind))
+        until = self._clock.monotonic() + READY_WITHIN
+        for kind in kinds:
+            while self.ask("GET", f"/apis/{kind.api_version}/{kind.plural}").status != 200:
+                if self._clock.monotonic() > until:
+                    raise TimeoutExpiredError(f"defining {kind.resource}")
+                self._clock.sleep(_POLL)
 
     # ------------------------------------------------------------ who may log in
 

@@ -17,6 +17,8 @@ from stretto.base.errors import StrettoError, UnreachableError
 from stretto.stores.kube.access import Access, Login
 from stretto.stores.kube.options import KubeOptions
 
+_FAREWELLS: Final = 8
+"""Rounds of the loop in which closed connections come to their end."""
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
@@ -119,6 +121,8 @@ class Line:
         if self._session is not None:
             await self._session.close()
             self._session = None
+            for _ in range(_FAREWELLS):  # transports end in callbacks of the loop
+                await asyncio.sleep(0)
 
     async def _once(self, login: Login, request: Request) -> Answer:
         options = self.options

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -30,11 +30,12 @@ class LoopThread:
         """Begin work that goes on by itself."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def close(self) -> None:
-        """Cancel what is under way and end the thread."""
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Cancel what is under way, do the ``last`` thing, and end the thread."""
         if self._loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(last(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -38,6 +38,7 @@ class KubeStore:
         checks_nodes=False,
         shows_bound=False,
         counts_disruptions=False,
+        removes_in_one_step=False,
         removes_bound_pods=False,
         keeps_unknown_fields=False,
         knows_its_newest=False,
@@ -152,5 +153,4 @@ class KubeStore:
         """Close all connections and end the thread."""
         for watch in self._watches:
             watch.close()
-        self._loop.run(self._line.close())
-        self._loop.close()
+        self._loop.close(self._line.close)
