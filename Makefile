@@ -86,6 +86,10 @@ test-all: test ## Run the long tests too (properties with many examples, full pr
 kube-tools: $(VENV)/.installed ## Build etcd, Kubernetes, kwok and helm into the user's cache folder (once, ten minutes)
 	@$(PY) -m stretto.lab.kube.tools $(PROGRAMS)
 
+.PHONY: test-kube
+test-kube: kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
+	@MARKS=kube HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/kube
+
 .PHONY: chaos
 chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS=400
 	@mkdir -p out
