@@ -10,6 +10,7 @@ import click
 from stretto.base.errors import InputError
 from stretto.cli import options, sinks
 from stretto.cli.options import INPUT_FILE, Common
+from stretto.cli.replaying import WhatIf, compare_recording, what_if_options
 
 if TYPE_CHECKING:
     from stretto.sim.compare import Comparison
@@ -26,12 +27,14 @@ SHOWN_PCT: Final = 100
 class Asked:
     """Options of ``compare``."""
 
-    #: Format of the trace.
-    format: str
+    #: A recording; ``None`` where a trace is meant.
+    recording: Path | None
+    #: Format of the trace; ``None`` where a recording is meant.
+    format: str | None
     #: The node list.
-    nodes: Path
+    nodes: Path | None
     #: The pod list.
-    pods: Path
+    pods: Path | None
     #: The policies; empty for all of the study.
     policy: tuple[str, ...]
     #: The seeds; ``None`` for the published ones.
@@ -44,6 +47,18 @@ class Asked:
     published: Path | None
     #: Processes; 0 for one a core.
     workers: int
+    #: Profile; empty for the default one.
+    profile: str
+    #: Scheduler shards.
+    shards: int
+    #: More nodes.
+    add_nodes: tuple[str, ...]
+    #: Nodes that are emptied.
+    drain: tuple[str, ...]
+    #: More pods.
+    burst: tuple[str, ...]
+    #: Other queues.
+    queue_share: tuple[str, ...]
 
 
 @options.command(
@@ -56,12 +71,14 @@ class Asked:
             --order file --arrive file --seeds 0
         stretto compare --format openb --nodes N.csv --pods P.csv \\
             --published published_fgd_results.csv --out plots
+        stretto compare monday.jsonl.gz --policy packing --add-nodes worker-1:20 --out plots
     """,
     out=True,
 )
-@click.option("--format", type=click.Choice(["openb"]), required=True, help="Format of the trace.")
-@click.option("--nodes", type=INPUT_FILE, required=True, help="The node list.")
-@click.option("--pods", type=INPUT_FILE, required=True, help="The pod list.")
+@click.argument("recording", type=INPUT_FILE, required=False)
+@click.option("--format", type=click.Choice(["openb"]), help="Format of the trace.")
+@click.option("--nodes", type=INPUT_FILE, help="The node list.")
+@click.option("--pods", type=INPUT_FILE, help="The pod list.")
 @click.option(
     "--policy", multiple=True, metavar="NAME", help="May be repeated [all six of the study]."
 )
@@ -82,17 +99,34 @@ class Asked:
 )
 @click.option("--published", type=INPUT_FILE, help="Published curves to show beside ours (CSV).")
 @click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes [one a core].")
+@what_if_options
 def compare(common: Common, asked: Asked) -> None:
     """Run policies over a trace, a run for each seed, and say how they compare.
 
     The protocol is that of the openb study: the nodes in an order of the seed, the pods shuffled
     and tuned to --arrive, placed one after another by the real plane; what does not fit is dropped.
+
+    With a recording of a cluster (stretto record): as it was, beside what if.
     """
+    if asked.recording is not None:
+        words = (asked.add_nodes, asked.drain, asked.burst, asked.queue_share)
+        compare_recording(
+            common, WhatIf(asked.recording, asked.policy, asked.profile, asked.shards, *words)
+        )
+        return
+    _study(common, asked)
+
+
+def _study(common: Common, asked: Asked) -> None:
+    """The openb study."""
     import msgspec
 
     from stretto.inputs.openb import load_openb
     from stretto.sim.compare import compare as run_all
 
+    if asked.format is None or asked.nodes is None or asked.pods is None:
+        hint = "or name a recording: stretto compare FILE"
+        raise InputError("--format, --nodes, --pods", None, "all three for a trace", hint)
     if common.out is not None:
         from stretto.sim.plots import check_plots
 
@@ -153,7 +187,7 @@ def _curves(asked: Asked) -> "Curves | None":
     """The published curves of this pod list."""
     from stretto.sim.published import read_published, workload_of
 
-    if asked.published is None:
+    if asked.published is None or asked.pods is None:
         return None
     return read_published(asked.published, workload_of(asked.pods))
 

@@ -37,6 +37,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "simulate": Verb("simulate:simulate", "Run one policy over a trace in virtual time."),
     "study": Verb("study:study", "Experiments in virtual time: what a design costs and gains."),
     "compare": Verb("compare:compare", "Run several policies and seeds over a trace."),
+    "record": Verb("record:record", "Keep what a cluster holds and how it changes, in a file."),
     "explain": Verb("explain:explain", "Say why a pod is pending, or why it is where it is."),
     "story": Verb("story:story", "Tell every step of a pod's life, with its cause."),
     "plan": Verb("plan:plan", "Say what would happen if some objects were submitted now."),

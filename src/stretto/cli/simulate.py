@@ -11,6 +11,7 @@ from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options, sinks
 from stretto.cli.console import cell
 from stretto.cli.options import INPUT_FILE, Common
+from stretto.cli.replaying import WhatIf, simulate_recording, what_if_options
 
 if TYPE_CHECKING:
     from stretto.inputs.fleet import FleetNode
@@ -49,10 +50,12 @@ _LABELS: Final[Mapping[str, str]] = {
 class Asked:
     """Options of ``simulate``; ``None`` where one was not given."""
 
-    #: Format of the trace.
-    format: str
+    #: A recording; ``None`` where a trace is meant.
+    recording: Path | None
+    #: Format of the trace; ``None`` where a recording is meant.
+    format: str | None
     #: The list of work.
-    pods: Path
+    pods: Path | None
     #: A node list in openb format.
     nodes: Path | None
     #: Nodes described in a word.
@@ -75,6 +78,30 @@ class Asked:
     gangs: bool
     #: Whether it is an error when something gets no place.
     require_all: bool
+    #: Profile; empty for the default one.
+    profile: str
+    #: Scheduler shards.
+    shards: int
+    #: More nodes.
+    add_nodes: tuple[str, ...]
+    #: Nodes that are emptied.
+    drain: tuple[str, ...]
+    #: More pods.
+    burst: tuple[str, ...]
+    #: Other queues.
+    queue_share: tuple[str, ...]
+
+    @property
+    def trace(self) -> Path:
+        """The list of work, once ``_check`` has seen that there is one."""
+        assert self.pods is not None
+        return self.pods
+
+    @property
+    def trace_format(self) -> str:
+        """Its format."""
+        assert self.format is not None
+        return self.format
 
 
 @options.command(
@@ -85,11 +112,13 @@ class Asked:
             --node-limit 3 --policy best-fit --on-unschedulable reject --json out.json
         stretto simulate --format philly --pods jobs.csv --gpus 64 --queue fifo
         stretto simulate --format azure-vm --pods vms.csv.gz --nodes-like 64cpu-256gib:200
+        stretto simulate monday.jsonl.gz --drain example.com/rack=r7@600 --burst web/api-0:200@900
     """,
     out=True,
 )
-@click.option("--format", type=click.Choice(FORMATS), required=True, help="Format of the trace.")
-@click.option("--pods", type=INPUT_FILE, required=True, help="The list of pods, jobs or VMs.")
+@click.argument("recording", type=INPUT_FILE, required=False)
+@click.option("--format", type=click.Choice(FORMATS), help="Format of the trace.")
+@click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="Nodes in a word: 64cpu-256gib:200.")
 @click.option("--node-filter", metavar="K=V,...", help="Keep nodes with these: model=G2,gpu=8.")
@@ -109,20 +138,25 @@ class Asked:
 )
 @click.option("--gangs", is_flag=True, help="azure-vm: the VMs of a batch start as one.")
 @click.option("--require-all", is_flag=True, help="Exit 3 when something gets no place.")
+@what_if_options
 def simulate(common: Common, asked: Asked) -> None:
-    """Run one policy over a trace in virtual time, and report.
+    """Run one policy over a trace, or a recording of a cluster, in virtual time, and report.
 
     Pods come and go at the times of the trace; the plane that decides is the one of production.
-    Each format's protocol, and what its figures mean, is in docs/simulate.md.
+    Each format's protocol, and what its figures mean, is in docs/simulate.md; recordings, and the
+    options that vary them, are in docs/recordings.md.
     """
     import msgspec
 
+    if asked.recording is not None:
+        _simulate_recording(common, asked)
+        return
     _check(asked)
     if common.out is not None:
         from stretto.sim.plots import check_plots
 
         check_plots()
-    done = _RUNS[asked.format](common, asked)
+    done = _RUNS[asked.trace_format](common, asked)
     found: dict[str, Any] = msgspec.to_builtins(done.report)
     _show(common, asked, found)
     common.console.json(f"stretto.simulate.{asked.format}/v1", found)
@@ -136,9 +170,49 @@ def simulate(common: Common, asked: Asked) -> None:
         raise DoesNotFitError(f"{left:,} of them", "--require-all was asked for", hint)
 
 
+def _simulate_recording(common: Common, asked: Asked) -> None:
+    """A recording: another kind of input, with options of its own."""
+    for name in ("format", "pods", *sorted(frozenset().union(*_ONLY.values()) - {"policy"})):
+        if getattr(asked, name) not in (None, False):
+            option = f"--{name.replace('_', '-')}"
+            expected = "no such option with a recording"
+            raise InputError(option, getattr(asked, name), expected, "it is for traces")
+    done = simulate_recording(common, _what_if(asked))
+    left = done.pending + done.left_waiting
+    if asked.require_all and left:
+        hint = "add nodes, or leave out --require-all"
+        raise DoesNotFitError(f"{left:,} of them", "--require-all was asked for", hint)
+
+
+def _what_if(asked: Asked) -> WhatIf:
+    assert asked.recording is not None
+    return WhatIf(
+        asked.recording,
+        (asked.policy,) if asked.policy else (),
+        asked.profile,
+        asked.shards,
+        asked.add_nodes,
+        asked.drain,
+        asked.burst,
+        asked.queue_share,
+    )
+
+
 def _check(asked: Asked) -> None:
-    """Refuse options that the format has no use for."""
-    for name in sorted(frozenset().union(*_ONLY.values()) - _ONLY[asked.format]):
+    """Refuse options that the format has no use for, and demand those that every trace needs."""
+    for name, value in (("--format", asked.format), ("--pods", asked.pods)):
+        if value is None:
+            hint = "or name a recording: stretto simulate FILE"
+            raise InputError(
+                name, None, f"one of {', '.join(FORMATS)}" if name == "--format" else "a file", hint
+            )
+    for name in ("profile", "add_nodes", "drain", "burst", "queue_share"):
+        if getattr(asked, name):
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                option, getattr(asked, name), "a recording to vary", "stretto simulate FILE"
+            )
+    for name in sorted(frozenset().union(*_ONLY.values()) - _ONLY[asked.trace_format]):
         if getattr(asked, name) not in (None, False):
             formats = ", ".join(each for each in FORMATS if name in _ONLY[each])
             option = f"--{name.replace('_', '-')}"
@@ -173,7 +247,7 @@ def _openb(common: Common, asked: Asked) -> "Simulated[Any]":
     from stretto.sim.openb_replay import DEFAULT_POLICY, ReplayStudy, replay_openb
 
     nodes, models = _machines(asked)
-    fleet = Fleet(nodes, load_pods(asked.pods, models), asked.pods.name)
+    fleet = Fleet(nodes, load_pods(asked.trace, models), asked.trace.name)
     study = ReplayStudy(asked.policy or DEFAULT_POLICY, _unfit(asked), common.seed)
     return _run(common, len(fleet.pods), lambda told: replay_openb(fleet, study, told))
 
@@ -183,7 +257,7 @@ def _philly(common: Common, asked: Asked) -> "Simulated[Any]":
     from stretto.inputs.philly import load_jobs
     from stretto.sim.philly import simulate_philly
 
-    jobs = load_jobs(asked.pods)
+    jobs = load_jobs(asked.trace)
     gpus = DEFAULT_GPUS if asked.gpus is None else asked.gpus
     total = sum(job.gpus for job in jobs if job.gpus <= gpus)
     queue = asked.queue or "fifo"
@@ -196,7 +270,7 @@ def _azure(common: Common, asked: Asked) -> "Simulated[Any]":
     from stretto.sim.azure import DEFAULT_POLICY, AzureStudy, simulate_azure
 
     hosts, _ = _machines(asked)
-    vms = load_vms(asked.pods)
+    vms = load_vms(asked.trace)
     study = AzureStudy(
         lifetime=Lifetime(asked.lifetime or "min"),
         gangs=asked.gangs,
@@ -235,7 +309,7 @@ def _show(common: Common, asked: Asked, found: Mapping[str, Any]) -> None:
         if isinstance(value, dict):
             value = ", ".join(f"{key} {count:,}" for key, count in value.items()) or "none"
         rows.append((_LABELS.get(name, name), cell(value)))
-    common.console.table(("", asked.format), rows)
+    common.console.table(("", asked.trace_format), rows)
 
 
 def _plot(common: Common, asked: Asked, done: "Simulated[Any]") -> None:
@@ -243,7 +317,7 @@ def _plot(common: Common, asked: Asked, done: "Simulated[Any]") -> None:
     from stretto.sim.plots import Words, curves_png
 
     assert common.out is not None
-    words = Words(f"{asked.pods.name}: use over time", "hours", "in use, % of all")
+    words = Words(f"{asked.trace.name}: use over time", "hours", "in use, % of all")
     target = common.out / "usage.png"
     sinks.write_whole(target, curves_png(done.lines, words))
     common.console.note(f"plot: {target}")

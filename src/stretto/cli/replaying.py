@@ -1,0 +1,216 @@
+"""What ``simulate FILE`` and ``compare FILE`` share: a recording once more, varied or not."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+from stretto.cli import sinks
+from stretto.cli.console import cell
+from stretto.cli.options import Common
+
+if TYPE_CHECKING:
+    from stretto.sim.histories import History
+    from stretto.sim.replay import Outcomes, Replayed
+    from stretto.sim.what_if import Variation
+
+AS_RECORDED: Final = "as recorded"
+REPLAYED: Final = "replayed"
+WHAT_IF: Final = "what if"
+
+
+class WhatIf(msgspec.Struct, frozen=True):
+    """What is asked of a replay, in the words of the command line."""
+
+    #: The recording.
+    recording: Path
+    #: Policies, each a side of a comparison; empty for the profile's own.
+    policies: tuple[str, ...] = ()
+    #: Profile; empty for the default one.
+    profile: str = ""
+    #: Scheduler shards.
+    shards: int = 1
+    #: More nodes.
+    add_nodes: tuple[str, ...] = ()
+    #: Nodes that are emptied.
+    drain: tuple[str, ...] = ()
+    #: More pods.
+    burst: tuple[str, ...] = ()
+    #: Other queues.
+    queue_share: tuple[str, ...] = ()
+
+    @property
+    def variation(self) -> "Variation":
+        """The variation that the words come to."""
+        from stretto.sim.what_if import read_variation
+
+        return read_variation(self.add_nodes, self.drain, self.burst, self.queue_share)
+
+
+def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that vary a recording."""
+    for option in reversed(
+        (
+            click.option("--profile", default="", metavar="NAME|FILE", help="Scheduling profile."),
+            click.option(
+                "--shards", type=click.IntRange(1, 64), default=1, metavar="N",
+                help="recording: scheduler shards [1].",
+            ),
+            click.option(
+                "--add-nodes", metavar="NODE:N", multiple=True,
+                help="recording: N more nodes like one.",
+            ),
+            click.option(
+                "--drain", metavar="KEY=VALUE[@S]",
+                help="recording: empty the nodes with a label, at second S.", multiple=True,
+            ),
+            click.option(
+                "--burst", metavar="NS/POD:N[@S]",
+                help="recording: N more pods like one, at second S.", multiple=True,
+            ),
+            click.option(
+                "--queue-share", metavar="NAME:FIELD=VALUE",
+                help="recording: a queue with another weight, limit.cpu, ...", multiple=True,
+            ),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def simulate_recording(common: Common, asked: WhatIf) -> "Outcomes":
+    """One replay, with what was recorded beside it."""
+    history = _history(common, asked)
+    name = WHAT_IF if asked.policies or not asked.variation.is_nothing else REPLAYED
+    policy = asked.policies[0] if asked.policies else ""
+    done = _replay(common, asked, history, name, policy)
+    recorded = recorded_side(history)
+    _table(common, [(AS_RECORDED, recorded), (name, _shown(done.outcomes))])
+    told = {"side": name, **msgspec.to_builtins(done.outcomes), "recorded": recorded}
+    common.console.json("stretto.simulate.recording/v1", told)
+    _plot(common, [(name, done)])
+    if done.outcomes.partial:
+        raise KeyboardInterrupt
+    return done.outcomes
+
+
+def compare_recording(common: Common, asked: WhatIf) -> None:
+    """As it was beside what if: a replay without changes, then one for each policy."""
+    history = _history(common, asked)
+    plain = msgspec.structs.replace(asked, add_nodes=(), drain=(), burst=(), queue_share=())
+    sides = [(REPLAYED, _replay(common, plain, history, REPLAYED))]
+    for policy in asked.policies or ("",):
+        name = f"{WHAT_IF}: {policy}" if policy else WHAT_IF
+        sides.append((name, _replay(common, asked, history, name, policy)))
+    recorded = recorded_side(history)
+    _table(common, [(AS_RECORDED, recorded), *((name, _shown(d.outcomes)) for name, d in sides)])
+    told = [{"side": name, **msgspec.to_builtins(done.outcomes)} for name, done in sides]
+    common.console.json("stretto.compare.recording/v1", {"recorded": recorded, "sides": told})
+    _plot(common, sides)
+    if any(done.outcomes.partial for _, done in sides):
+        raise KeyboardInterrupt
+
+
+def recorded_side(history: "History") -> dict[str, Any]:
+    """What the recording itself says of its pods' waits."""
+    from stretto.sim.replay import recorded_waits
+
+    waits = recorded_waits(history)
+    count = len(waits)
+    return {
+        "placed": count,
+        "mean_wait_s": round(sum(waits) / count, 3) if count else 0.0,
+        "p95_wait_s": round(waits[int(0.95 * (count - 1))], 3) if count else 0.0,
+        "max_wait_s": round(waits[-1], 3) if count else 0.0,
+    }
+
+
+def _history(common: Common, asked: WhatIf) -> "History":
+    from stretto.inputs.recordings import load_recording
+    from stretto.sim.histories import history_of
+
+    if common.out is not None:
+        from stretto.sim.plots import check_plots
+
+        check_plots()
+    recording = load_recording(asked.recording)
+    if recording.cut_off:
+        common.console.warn(f"{asked.recording} was cut off: taken up to its last whole line")
+    return history_of(recording)
+
+
+def _replay(
+    common: Common, asked: WhatIf, history: "History", name: str, policy: str = ""
+) -> "Replayed":
+    """One side."""
+    from stretto.sim.live_setup import Settings, chosen_source
+    from stretto.sim.replay import Replay
+
+    source = chosen_source("default", policy, asked.profile)
+    replay = Replay(history, asked.variation, source, Settings(asked.shards, common.seed))
+    with common.console.progress(name, max(1, int(history.seconds))) as bar:
+        return replay.run(lambda time: bar.update(int(time)))
+
+
+def _shown(outcomes: "Outcomes") -> dict[str, Any]:
+    """What the table says of a side."""
+    found = msgspec.to_builtins(outcomes)
+    for name, part in found.pop("used_mean").items():
+        found[f"{name} in use, mean %"] = round(100 * part, 2)
+    for name, part in found.pop("used_peak").items():
+        found[f"{name} in use, peak %"] = round(100 * part, 2)
+    for name in ("refusal", "partial", "seconds"):
+        found.pop(name)
+    return dict(found)
+
+
+def _table(common: Common, sides: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    names = list(dict.fromkeys(name for _, side in sides for name in side))
+    rows = [
+        (
+            name.replace("_wait_s", " wait (s)").replace("_", " "),
+            *(cell(s.get(name)) for _, s in sides),
+        )
+        for name in names
+    ]
+    common.console.table(["", *(name for name, _ in sides)], rows)
+
+
+def _plot(common: Common, sides: "Sequence[tuple[str, Replayed]]") -> None:
+    """Use and waiting over time, as pictures in the output folder."""
+    if common.out is None:
+        return
+    from stretto.sim.gauge import NAMES
+    from stretto.sim.plots import Line, Words, curves_png
+
+    pictures: list[tuple[str, list[Line], Words]] = []
+    for number, resource in enumerate(NAMES):
+        if any(resource in done.outcomes.used_peak for _, done in sides):
+            lines = [
+                Line(
+                    name,
+                    [level.time_s for level in done.levels],
+                    [100 * level.used[number] for level in done.levels],
+                    colour,
+                    steps=True,
+                )
+                for colour, (name, done) in enumerate(sides)
+            ]
+            pictures.append((resource, lines, Words(f"{resource} in use", "seconds", "% of all")))
+    waiting = [
+        Line(
+            name,
+            [level.time_s for level in done.levels],
+            [float(level.pending) for level in done.levels],
+            colour,
+            steps=True,
+        )
+        for colour, (name, done) in enumerate(sides)
+    ]
+    pictures.append(("pending", waiting, Words("pods that wait", "seconds", "pods")))
+    for name, lines, words in pictures:
+        target = common.out / f"{name}.png"
+        sinks.write_whole(target, curves_png(lines, words))
+        common.console.note(f"plot: {target}")

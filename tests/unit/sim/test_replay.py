@@ -1,0 +1,214 @@
+"""A recording taken from a living plane, and played again: as it was, and otherwise."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from stretto.api.kinds import NODE, POD
+from stretto.base.errors import InputError, NotFoundError, UnknownNameError
+from stretto.inputs.recordings import FORMAT, Header, Recording, RecordingWriter, load_recording
+from stretto.sim.histories import History, history_of
+from stretto.sim.live_setup import Settings
+from stretto.sim.replay import Replay, Replayed, recorded_waits
+from stretto.sim.taking import RECORDED, Taking, kinds_of
+from stretto.sim.what_if import AS_IT_WAS, Variation, read_variation
+from stretto.stores.store import Deletion
+from stretto.testing import Harness, make_node, make_pod
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+class Tape:
+    """A plane on two nodes whose every change is recorded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        nodes = [make_node("a", cpu="4", zone="z1"), make_node("b", cpu="4", zone="z2")]
+        self.harness = Harness(nodes)
+        self.harness.submit(make_pod("before", cpu="3"))
+        self.harness.settle()
+        self.writer = RecordingWriter(path, Header(FORMAT, "", kinds_of(RECORDED)))
+        self.taking = Taking(self.harness.store, self.writer, self.harness.clock)
+
+    def at(self, seconds: float, act: Callable[[], object]) -> None:
+        """Something happens so many seconds after the start."""
+        self.harness.clock.advance(seconds - self.taking.seconds)
+        act()
+        self.harness.settle()
+        self.taking.look()
+
+    def submit(self, *pods: bytes) -> Callable[[], object]:
+        return lambda: self.harness.submit(*pods)
+
+    def delete(self, name: str) -> Callable[[], object]:
+        return lambda: self.harness.store.delete(POD, [Deletion("default", name)])
+
+    def end(self, seconds: float) -> Recording:
+        self.harness.clock.advance(seconds - self.taking.seconds)
+        self.taking.run(0.0, lambda *_: None)
+        return load_recording(self.path)
+
+
+@pytest.fixture(params=["tape.jsonl", "tape.jsonl.gz"])
+def recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recording:
+    """Ten seconds: one pod runs 4 s, one waits for it, one never fits and leaves."""
+    tape = Tape(tmp_path / str(request.param))
+    tape.at(1, tape.submit(make_pod("short", cpu="3")))
+    tape.at(2, tape.submit(make_pod("waits", cpu="3"), make_pod("huge", cpu="64")))
+    tape.at(5, tape.delete("short"))
+    tape.at(6, tape.delete("huge"))
+    return tape.end(10)
+
+
+@pytest.fixture
+def history(recording: Recording) -> History:
+    return history_of(recording)
+
+
+def replayed(history: History, variation: Variation = AS_IT_WAS) -> Replayed:
+    return Replay(history, variation, "default", Settings()).run()
+
+
+def vary(**words: str) -> Variation:
+    kinds = ("nodes", "drains", "bursts", "queues")
+    return read_variation(*([words[kind]] if kind in words else [] for kind in kinds))
+
+
+def test_a_recording_says_when_each_pod_came_started_and_left(history: History) -> None:
+    found = {pod.name: (pod.came, pod.bound, pod.left) for pod in history.pods}
+    assert found["before"] == (0.0, 0.0, float("inf"))
+    assert found["short"] == (1.0, 1.0, 5.0)
+    assert found["waits"] == (2.0, 5.0, float("inf"))
+    assert found["huge"][2] == 6.0
+
+
+def test_a_replay_of_our_own_decisions_gives_the_recorded_waits(history: History) -> None:
+    done = replayed(history)
+    assert sorted(done.waits.values()) == recorded_waits(history) == [0.0, 3.0]
+    assert (done.outcomes.pods, done.outcomes.placed, done.outcomes.left_waiting) == (3, 2, 1)
+
+
+def test_the_same_seed_replays_to_the_same_outcome(history: History) -> None:
+    assert msgspec.json.encode(replayed(history)) == msgspec.json.encode(replayed(history))
+
+
+def test_more_nodes_leave_nobody_waiting(history: History) -> None:
+    assert replayed(history, vary(nodes="a:1")).outcomes.max_wait_s == 0.0
+
+
+def test_a_node_of_a_shape_takes_what_fitted_nowhere(history: History) -> None:
+    done = replayed(history, vary(nodes="96cpu-256gib:1"))
+    assert done.outcomes.placed == 3
+
+
+def test_a_drained_zone_sends_its_pods_to_wait(history: History) -> None:
+    zone = next(pod.node for pod in history.pods if pod.name == "before")
+    label = {"a": "z1", "b": "z2"}[zone]
+    done = replayed(history, vary(drains=f"{ZONE}={label}"))
+    assert done.outcomes.evicted == 1
+    assert done.outcomes.placed < 2 or done.outcomes.pending > 0
+
+
+def test_a_burst_brings_pods_like_the_recorded_one(history: History) -> None:
+    done = replayed(history, vary(bursts="default/waits:5@3"))
+    assert (done.outcomes.pods, done.outcomes.pending) == (8, 5)
+
+
+def test_a_queue_may_get_another_weight(history: History) -> None:
+    varied = vary(queues="batch:weight=3,limit.cpu=100").applied(history)
+    (queue,) = vary(queues="batch:weight=3").queues(varied)
+    assert (queue.metadata.name, queue.spec.weight) == ("batch", 3)
+
+
+def test_a_pod_of_a_used_name_gets_a_name_of_its_own(tmp_path: Path) -> None:
+    tape = Tape(tmp_path / "names.jsonl")
+    tape.at(1, tape.submit(make_pod("web-0")))
+    tape.at(2, tape.delete("web-0"))
+    tape.at(3, tape.submit(make_pod("web-0")))
+    names = [pod.name for pod in history_of(tape.end(4)).pods]
+    assert names == ["before", "web-0", "web-0-again-2"]
+
+
+def test_secrets_environment_and_foreign_annotations_are_left_out(tmp_path: Path) -> None:
+    tape = Tape(tmp_path / "secret.jsonl")
+    container = {"name": "m", "image": "i", "env": [{"name": "TOKEN", "value": "hush"}]}
+    spec = {
+        "containers": [{**container, "command": ["hush"]}],
+        "volumes": [{"name": "s", "secret": {"secretName": "hush"}}],
+    }
+    tape.at(1, tape.submit(make_pod("web", spec=spec, annotations={"company/note": "hush"})))
+    tape.end(2)
+    assert b"hush" not in tape.path.read_bytes()
+    assert b'"web"' in tape.path.read_bytes()
+
+
+def test_what_a_watch_missed_is_found_by_a_fresh_list(tmp_path: Path) -> None:
+    tape = Tape(tmp_path / "missed.jsonl")
+    tape.harness.store._table(POD).history.forget(tape.harness.store.version)
+    tape.at(1, tape.submit(make_pod("late")))
+    assert [pod.name for pod in history_of(tape.end(2)).pods] == ["before", "late"]
+
+
+def test_a_recording_that_was_cut_off_is_good_up_to_its_last_whole_line(
+    recording: Recording, tmp_path: Path
+) -> None:
+    whole = Path(recording.where)
+    cut = tmp_path / f"cut-{whole.name}"
+    cut.write_bytes(whole.read_bytes()[:-30])
+    found = load_recording(cut)
+    assert found.cut_off
+    assert found.start == recording.start
+
+
+def test_a_node_that_comes_later_is_there_from_then_on(tmp_path: Path) -> None:
+    tape = Tape(tmp_path / "node.jsonl")
+    tape.at(1, tape.submit(make_pod("big", cpu="16")))
+    tape.at(4, lambda: tape.harness.store.create(NODE, [make_node("c", cpu="16")]))
+    done = replayed(history_of(tape.end(6)))
+    assert done.waits["default/big"] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('{"recording":"stretto.recording/v9"}', "stretto.recording/v9"),
+        ("not json", "first line of a recording"),
+        (f'{{"recording":"{FORMAT}"}}\n{{"kind":"Pot","object":{{}}}}', "line 2: kind"),
+        (f'{{"recording":"{FORMAT}"}}\n{{"kind":"Pod","object":{{}}}}', "metadata.name"),
+        (f'{{"recording":"{FORMAT}"}}\n{{"kind":"Pod","type":"CAME","object":{{}}}}', "type"),
+        (f'{{"recording":"{FORMAT}"}}\nrubbish\n', "line 2"),
+    ],
+)
+def test_a_file_that_is_no_recording_is_refused_by_line(
+    line: str, complaint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(line)
+    with pytest.raises(InputError, match=complaint):
+        load_recording(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ({"nodes": "a"}, "--add-nodes"),
+        ({"nodes": "a:0"}, "--add-nodes"),
+        ({"drains": "zone"}, "--drain"),
+        ({"bursts": "web"}, "--burst"),
+        ({"queues": "batch"}, "--queue-share"),
+        ({"queues": "batch:weight=much"}, "weight"),
+    ],
+)
+def test_a_word_that_makes_no_sense_names_its_option(words: dict[str, str], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        vary(**words)
+
+
+def test_what_a_variation_names_must_be_in_the_recording(history: History) -> None:
+    for words in ({"nodes": "zz:1"}, {"bursts": "default/zz:1"}, {"drains": f"{ZONE}=zz"}):
+        with pytest.raises(NotFoundError, match="zz"):
+            vary(**words).applied(history)
+    with pytest.raises(UnknownNameError, match="wait"):
+        vary(queues="batch:wait=1")
