@@ -47,7 +47,9 @@ def _value(program, state, zones, asks, caps, j, c, search, p, fitting):
 @njit(**_FLAGS)
 def _refresh(program, state, zones, asks, caps, j, c, search, book, first, last, fitting):
     """Bring the values of a class up to date for one domain."""
-    rows, peaks, made, seen, changes, changed, _ = book
+    rows, peaks, made, seen, changes, changed, _, tops = book
+    if made[j] == first and seen[j] == changed[0]:
+        return
     row, peak = rows[j], peaks[j]
     fresh = made[j] != first or changed[0] - seen[j] > (last - first) // 2
     if fresh:
@@ -72,15 +74,16 @@ def _refresh(program, state, zones, asks, caps, j, c, search, book, first, last,
                     top = max(top, row[i])
                 peak[b] = top
     made[j], seen[j] = first, changed[0]
+    best = np.int32(0)
+    for b in range((last - first + BLOCK - 1) // BLOCK):
+        best = max(best, peak[b])
+    tops[j] = best
 
 
 @njit(**_FLAGS)
-def _pick(row, peak, length, begin):
+def _pick(row, peak, top, length, begin):
     """The best place, equal ones in a ring from ``begin``; -1 where there is none."""
     blocks = (length + BLOCK - 1) // BLOCK
-    top = np.int32(0)
-    for b in range(blocks):
-        top = max(top, peak[b])
     if top == 0:
         return -1
     begin = begin if begin < length else 0
@@ -125,8 +128,15 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
     classes, static, typical, thresholds = program[0], program[1], program[4], program[5]
     start, stop = job.start[u], job.start[u + 1]
     first, last = search.start[d], search.start[d + 1]
-    placed, failed = 0, -1
+    placed, failed, hopeless = 0, -1, 0
     log, log_state, device_pick = choice
+    for i in range(start, stop):
+        j = job.local[i]
+        c = job.class_id[j]
+        _refresh(program, state, zones, asks, caps, j, c, search, book, first, last, fitting)
+        hopeless += book[7][j] == 0
+    if stop - start - hopeless < job.at_least[u]:
+        return 0
     for i in range(start, stop):
         j = job.local[i]
         c = job.class_id[j]
@@ -136,7 +146,7 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
         if j == failed:
             continue
         _refresh(program, state, zones, asks, caps, j, c, search, book, first, last, fitting)
-        at = _pick(book[0][j], book[1][j], last - first, search.cursor[0])
+        at = _pick(book[0][j], book[1][j], book[7][j], last - first, search.cursor[0])
         if at < 0:
             failed = j
             continue
@@ -246,6 +256,7 @@ def place_within(program, state, zones, asks, caps, search, job, log, log_state,
         np.zeros(room, np.int32),
         np.zeros(1, np.int64),
         _rings(caps, search),
+        np.zeros(classes, np.int32),
     )
     held = np.zeros((pods if bound else 0, MAX_ZONES, ZONE_WIDTH), np.int64)
     fitting = np.zeros(MAX_ZONES, np.int64)
@@ -262,7 +273,7 @@ def _place_units(program, state, zones, asks, caps, search, job, book, held, cho
     domains, log_state = search.start.shape[0] - 1, choice[1]
     for u in range(job.at_least.shape[0]):
         start, stop = job.start[u], job.start[u + 1]
-        placed, mark = 0, log_state[1]
+        placed, mark, turn = 0, log_state[1], search.cursor[0]
         for d in range(domains):
             if domains > 1:
                 search.cursor[0] = 0
@@ -274,7 +285,7 @@ def _place_units(program, state, zones, asks, caps, search, job, book, held, cho
             if placed > 0 and placed >= job.at_least[u]:
                 break
             _undo_unit(program, state, zones, asks, caps, search, job, u, book, held)
-            log_state[1] = mark
+            log_state[1], search.cursor[0] = mark, turn
             placed = 0
         for i in range(start, stop):
             if job.slot[i] >= 0:

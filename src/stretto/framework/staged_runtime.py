@@ -26,6 +26,8 @@ from stretto.state.topology_notes import GPU, DomainCap
 from stretto.state.units import Unit, Units
 
 GROUP_PREFIX: Final = "PodGroupUnit/"
+GPU_MILLI: Final = -1
+"""Beside resource columns: milli of GPUs."""
 
 
 class _Task(NamedTuple):
@@ -160,19 +162,18 @@ class StagedRuntime(Runtime):
     def _wanted(self, request: Request, start: int, stop: int, at_least: int) -> Wanted:
         """What the pods of a unit that must fit ask in all: the ones that ask least."""
         classes = self.engine.cluster.classes
-        ids = np.asarray(request.class_ids[start:stop], np.int32)
-        amounts: dict[int, list[int]] = {}
-        milli: list[int] = []
-        for class_id in ids.tolist():
+        ids, counts = np.unique(
+            np.asarray(request.class_ids[start:stop], np.int32), return_counts=True
+        )
+        asked: dict[int, list[tuple[int, int]]] = {}
+        for class_id, count in zip(ids.tolist(), counts.tolist(), strict=True):
             for column, amount in classes.scaled_requests(class_id):
-                amounts.setdefault(column, []).append(amount)
-            milli.append(sum(d.count * d.milli for d in classes[class_id].devices if d.kind == GPU))
-        missing = len(ids) - max(1, at_least)
-        sums = []
-        for column, asked in amounts.items():
-            asked += [0] * (len(ids) - len(asked))
-            sums.append((column, sum(sorted(asked)[: len(asked) - missing])))
-        return Wanted(sums, sum(sorted(milli)[: len(milli) - missing]))
+                asked.setdefault(column, []).append((amount, count))
+            milli = sum(d.count * d.milli for d in classes[class_id].devices if d.kind == GPU)
+            asked.setdefault(GPU_MILLI, []).append((milli, count))
+        least, pods = max(1, at_least), stop - start
+        sums = {column: _least(each, pods, least) for column, each in asked.items()}
+        return Wanted([(c, n) for c, n in sums.items() if c >= 0], sums.get(GPU_MILLI, 0))
 
     # ------------------------------------------------------------ one run
 
@@ -251,6 +252,16 @@ class StagedRuntime(Runtime):
             room[q, 0] = 0  # a node without the label belongs nowhere: nothing could be promised
         domain = np.stack([column[places] for column in columns]).astype(np.int32)
         return Caps(domain, room)
+
+
+def _least(asked: list[tuple[int, int]], pods: int, least: int) -> int:
+    """The sum of the ``least`` smallest amounts of so many pods; those not named ask nothing."""
+    left, total = least - (pods - sum(count for _, count in asked)), 0
+    for amount, count in sorted(asked):
+        here = min(count, max(0, left))
+        total += amount * here
+        left -= here
+    return total
 
 
 def _kind(tasks: dict[int, _Task], u: int) -> bool | None:

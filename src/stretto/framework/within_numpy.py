@@ -69,7 +69,7 @@ def place_within(
     domains = len(search.start) - 1
     for u in range(len(job.at_least)):
         start, stop = int(job.start[u]), int(job.start[u + 1])
-        placed, mark = 0, int(run.log_state[1])
+        placed, mark, turn = 0, int(run.log_state[1]), int(search.cursor[0])
         for d in range(domains):
             if domains > 1:
                 search.cursor[0] = 0
@@ -77,7 +77,7 @@ def place_within(
             if placed > 0 and placed >= job.at_least[u]:
                 break
             _undo_unit(run, start, stop)
-            run.log_state[1] = mark
+            run.log_state[1], search.cursor[0] = mark, turn
             placed = 0
         here = job.slot[start:stop]
         here[:] = np.where(here >= 0, search.slots[np.maximum(here, 0)], -1)
