@@ -219,7 +219,7 @@ class Plane:
             for observer in self.observers:
                 observer(report)
         if self.reporter is not None:
-            self._report(self.reporter, verdicts, failed, now)
+            self._report(self.reporter, plans, verdicts, failed, now)
         return moved or bool(plans or refusals or failed)
 
     def run_until_idle(self, most_steps: int = 1_000_000) -> int:
@@ -252,10 +252,17 @@ class Plane:
         self._failpoint("dispatcher.absorbed")
 
     def _report(
-        self, reporter: Reporter, verdicts: Sequence[Verdict], failed: Sequence[Failure], now: float
+        self,
+        reporter: Reporter,
+        plans: Sequence[Plan],
+        verdicts: Sequence[Verdict],
+        failed: Sequence[Failure],
+        now: float,
     ) -> None:
         """Let the reporter hear what was decided, and write its next batch."""
         reporter.given_up(failed)
+        for plan in plans:
+            reporter.set_back(plan.setbacks)
         for verdict in verdicts:
             reporter.placed(verdict.granted)
         reporter.report(now, self.clock)

@@ -13,6 +13,7 @@ from stretto.base.errors import DoesNotFitError, StrettoError
 from stretto.cli import options, sinks
 from stretto.cli.console import Console
 from stretto.cli.interrupts import HeldBack
+from stretto.cli.monitor import Monitor
 from stretto.cli.options import Common
 
 if TYPE_CHECKING:
@@ -45,6 +46,12 @@ class RunOptions:
     plots: bool
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
+    #: Whether what waits is told in the store; ``None`` where the store outlives the run.
+    events: bool | None
+    #: A file for metrics; ``None`` for none.
+    metrics_file: Path | None
+    #: A port of this machine for metrics; ``None`` for none.
+    metrics_port: int | None
 
 
 @options.command(
@@ -53,6 +60,7 @@ class RunOptions:
     example="""
         stretto run examples/openb.yaml
         stretto run examples/quickstart.yaml --store sqlite:run.db --shards 2 --require-all
+        stretto run examples/quickstart.yaml --metrics-port 9100 --metrics-file run.prom
     """,
     out=True,
 )
@@ -74,6 +82,23 @@ class RunOptions:
     type=click.Choice(["auto", "numba", "numpy"]),
     default="auto",
     help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
+)
+@click.option(
+    "--events/--no-events",
+    default=None,
+    help="Write events and conditions for pods that wait [where the store is durable].",
+)
+@click.option(
+    "--metrics-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="Write metrics in Prometheus' text form at the end.",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(1, 65535),
+    metavar="N",
+    help="Serve /metrics on 127.0.0.1 while it runs.",
 )
 def run(common: Common, asked: RunOptions) -> None:
     """Run the scheduler over a scenario in real time and report.
@@ -103,11 +128,14 @@ def run(common: Common, asked: RunOptions) -> None:
     feed = materialise(scenario, rng)
     with closing(open_store(asked.store, clock, rng.child("store"))) as store:
         feeder = Feeder(feed, store, scenario.name)
-        site = build_site(scenario, feed, Rules(source, asked.tier), store, clock)
+        events = asked.store != "memory" if asked.events is None else asked.events
+        site = build_site(scenario, feed, Rules(source, asked.tier, events), store, clock)
+        monitor = Monitor(site.plane, asked.metrics_file, asked.metrics_port)
         _announce(common.console, scenario, site, feeder.resumed)
         meter = Meter(site.plane)
         live = LiveRun(site.plane, feeder, clock, scenario.speed)
-        ended = _drive(common.console, live, meter, feed.pods)
+        with monitor:
+            ended = _drive(common.console, live, (meter, monitor), feed.pods)
         job = _Job(scenario, source, site, live, meter, feeder.resumed, ended is not None)
         report = _finish(common.console, job, out, plots=asked.plots)
     if ended is not None:
@@ -159,12 +187,14 @@ def _announce(console: Console, scenario: "Scenario", site: "Site", resumed: boo
 
 
 def _drive(
-    console: Console, live: "LiveRun", meter: "Meter", pods: int
+    console: Console, live: "LiveRun", watchers: "tuple[Meter, Monitor]", pods: int
 ) -> KeyboardInterrupt | None:
     """Run to the end, or until somebody ends it; then the error to end with is returned."""
+    meter, monitor = watchers
     with HeldBack() as held, console.progress("placing", pods) as progress:
 
         def told(sample: "Sample") -> None:
+            monitor.tick(sample.seconds)
             rate = meter.placed / sample.seconds if sample.seconds > 0 else 0
             waiting = f"pending {sample.pending:,} · {rate:,.0f}/s"
             done = sample.placed + sample.ended

@@ -31,7 +31,7 @@ from stretto.control.wording import (
 )
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState, UnitState
-from stretto.state.units import NO_GROUP, Unit, Units
+from stretto.state.units import NO_GROUP, Setback, Unit, Units
 from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Store
 
 OWN_WRITES: Final = 100_000
@@ -87,6 +87,7 @@ class Reporter:
         #: float64[row]: clock time before which its event is not told again.
         self._event_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         self._given_up: dict[int, tuple[int, str]] = {}
+        self._own_words: dict[int, tuple[int, str]] = {}
         self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
         self._written: deque[tuple[float, str, str]] = deque()
         self._next = float("-inf")
@@ -101,6 +102,13 @@ class Reporter:
             for row in failure.rows:
                 serial = int(self._cluster.pods.serial[row])
                 self._given_up[row] = serial, failure.message
+
+    def set_back(self, setbacks: Iterable[Setback]) -> None:
+        """Pods found no place; where a setback has words for each of them, those are told."""
+        serials = self._cluster.pods.serial
+        for setback in setbacks:
+            for row, message in zip(setback.rows, setback.messages, strict=False):
+                self._own_words[row] = int(serials[row]), message
 
     def placed(self, rows: npt.NDArray[np.int64]) -> None:
         """Pods got nodes; where that is told, the oldest are left out when there are too many."""
@@ -222,6 +230,9 @@ class Reporter:
             del self._given_up[row]
         if unit is not None and unit.state is UnitState.FORMING:
             return Word(False, UNSCHEDULABLE, _lacking(unit))
+        serial, message = self._own_words.get(row, (0, ""))
+        if message and serial == pods.serial[row]:
+            return Word(False, UNSCHEDULABLE, message)
         said = self._verdicts.of(int(pods.class_id[row]), now, at_any_cost=at_any_cost)
         if said is None:
             return None

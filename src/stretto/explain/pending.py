@@ -19,7 +19,7 @@ def reasons_of(
     steps: tuple[StepFact, ...] = (),
 ) -> tuple[Reason, ...]:
     """Every reason that holds, the dominant one first; there is always one."""
-    found = [*_of_group(unit, gang), *_of_nodes(inquiry)]
+    found = [*_of_group(unit, gang), *of_nodes(inquiry)]
     if state is PodState.GATED:
         found.append(reason(Code.GATED, "A scheduling gate holds it until somebody removes it."))
     if steps and steps[-1].step == "refused":
@@ -46,7 +46,7 @@ def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
 # ---------------------------------------------------------------- nodes
 
 
-def _of_nodes(inquiry: Inquiry) -> list[Reason]:
+def of_nodes(inquiry: Inquiry) -> list[Reason]:
     """Why no node takes it; empty where one does."""
     total = len(inquiry.slots)
     if not total:

@@ -50,6 +50,10 @@ class StepKind(IntEnum):
     LEFT = 7
     #: A gate, a label or an annotation of them changed while they waited.
     CHANGED = 8
+    #: A node is kept for them until others have left it.
+    NOMINATED = 9
+    #: They were asked to leave their node for somebody else.
+    ASKED_TO_LEAVE = 10
 
 
 class StepBatch(NamedTuple):
@@ -182,6 +186,8 @@ class Recorder:
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             if len(verdict.granted):
                 self._note(time, StepKind.PLACED, plan.shard, verdict.granted)
+            if len(verdict.nominated):
+                self._nominated(time, plan, verdict)
             self._refused(time, plan.shard, verdict.refused)
             if plan.setbacks:
                 self._set_back(step.now, plan.shard, plan.setbacks)
@@ -190,6 +196,18 @@ class Recorder:
             rows = np.array(failure.rows, np.int64)
             self._note(time, StepKind.GIVEN_UP, -1, rows, detail=failure.message)
 
+    def _nominated(self, time: float, plan: Plan, verdict: Verdict) -> None:
+        """Nodes are kept for pods, and others asked to leave them."""
+        self._note(time, StepKind.NOMINATED, plan.shard, verdict.nominated)
+        granted = set(verdict.nominated.tolist())
+        for wanted in plan.preemptions:
+            claims = plan.units[wanted.claims]
+            rows = plan.rows[claims.start : claims.stop].tolist()
+            if granted.issuperset(rows) and rows and wanted.victims:
+                victims = np.array(wanted.victims, np.int64)
+                detail = self._pods.key(rows[0])
+                self._note(time, StepKind.ASKED_TO_LEAVE, plan.shard, victims, detail=detail)
+
     def _refused(self, time: float, shard: int, refusals: Refusals) -> None:
         for _, rows, cause in refusals:
             found = np.array(rows, np.int64)
@@ -197,14 +215,15 @@ class Recorder:
 
     def _set_back(self, now: float, shard: int, setbacks: Sequence[Setback]) -> None:
         """Pods of one plan that found no node, by their class and what could cure them."""
-        alike: dict[tuple[Cure, int, int], list[int]] = {}
+        alike: dict[tuple[Cure, int, int, str], list[int]] = {}
         for setback in setbacks:
             if setback.why is Why.NO_PLACE:
-                key = (setback.cures, setback.class_id, setback.unit.still_needed)
+                words = setback.messages[0] if setback.messages else ""
+                key = (setback.cures, setback.class_id, setback.unit.still_needed, words)
                 alike.setdefault(key, []).extend(setback.rows)
-        for (cures, class_id, needed), rows in alike.items():
+        for (cures, class_id, needed, words), rows in alike.items():
             found = np.array(rows, np.int64)
-            detail = f"{int(cures)} {self._said(class_id, needed, now)}".strip()
+            detail = f"{int(cures)} {words or self._said(class_id, needed, now)}".strip()
             self._note(now - self._start, StepKind.NO_PLACE, shard, found, detail=detail)
 
     def _said(self, class_id: int, needed: int, now: float) -> str:
@@ -220,7 +239,7 @@ class Recorder:
     def _note(
         self, time: float, kind: StepKind, shard: int, rows: npt.NDArray[np.int64], detail: str = ""
     ) -> None:
-        on_nodes = kind in (StepKind.PLACED, StepKind.BOUND)
+        on_nodes = kind in (StepKind.PLACED, StepKind.BOUND, StepKind.NOMINATED)
         slots = self._pods.slot[rows] if on_nodes else _NO_SLOTS
         self._keep(StepBatch(time, kind, shard, detail, self._pods.serial[rows], slots))
 

@@ -16,8 +16,8 @@ class StepFact(msgspec.Struct, frozen=True):
 
     #: Seconds after the start.
     time_s: float
-    #: What happened: ``seen``, ``no place``, ``woken``, ``placed``, ``refused``, ``bound``,
-    #: ``released``, ``changed``, ``given up`` or ``left``.
+    #: What happened: ``seen``, ``no place``, ``woken``, ``placed``, ``nominated``, ``refused``,
+    #: ``bound``, ``preempted``, ``released``, ``changed``, ``given up`` or ``left``.
     step: str
     #: More about it, for people.
     detail: str
@@ -35,6 +35,13 @@ class News(NamedTuple):
 
 
 NO_NEWS: Final = News((), ())
+_HOLDS: Final = {
+    StepKind.PLACED: True,
+    StepKind.NOMINATED: True,
+    StepKind.REFUSED: False,
+    StepKind.RELEASED: False,
+}
+"""Whether a pod has a claim of ours after a step."""
 _HAPPENED: Final = {
     Cure.NODE_ADDED: "a node joined",
     Cure.NODE_GREW: "a node grew",
@@ -64,7 +71,7 @@ def told(steps: Iterable[tuple[StepBatch, str]], news: News = NO_NEWS) -> Iterat
         if batch.kind is StepKind.CAME:
             yield _came(batch)
             continue
-        tried = batch.kind in (StepKind.PLACED, StepKind.NO_PLACE)
+        tried = batch.kind in (StepKind.PLACED, StepKind.NO_PLACE, StepKind.NOMINATED)
         if asleep is not None and tried:
             yield from _woken(asleep, batch.time, news)
             asleep = None
@@ -76,8 +83,8 @@ def told(steps: Iterable[tuple[StepBatch, str]], news: News = NO_NEWS) -> Iterat
             yield _bound(batch, node, ours=placed)
         else:
             yield _plain(batch, node)
-        if batch.kind in (StepKind.PLACED, StepKind.REFUSED, StepKind.RELEASED):
-            placed = batch.kind is StepKind.PLACED
+        if batch.kind in _HOLDS:
+            placed = _HOLDS[batch.kind]
 
 
 def _came(batch: StepBatch) -> StepFact:
@@ -131,6 +138,12 @@ def _plain(batch: StepBatch, node: str) -> StepFact:
         return StepFact(time, "refused", f"{whose}: {batch.detail}", "it is tried again")
     if batch.kind is StepKind.GIVEN_UP:
         return StepFact(time, "given up", batch.detail)
+    if batch.kind is StepKind.NOMINATED:
+        kept = f"{node or 'a node that is gone'} is kept for it by {by}"
+        return StepFact(time, "nominated", kept, "others must leave that node first")
+    if batch.kind is StepKind.ASKED_TO_LEAVE:
+        why = f"{batch.detail} needs the room and has a higher priority"
+        return StepFact(time, "preempted", "it was asked to leave its node", why)
     if batch.kind is StepKind.RELEASED:
         return StepFact(time, "released", "it wants a node again", "its node or its claim was lost")
     if batch.kind is StepKind.CHANGED:

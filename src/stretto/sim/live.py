@@ -113,7 +113,13 @@ class LiveRun:
             if self._is_over():
                 break
             self._wait()
+        self.finish()
         self._tell(told, now=True)
+
+    def finish(self) -> None:
+        """Tell in the store of pods that wait still, where that is wanted."""
+        if self._plane.reporter is not None:
+            self._plane.reporter.finish(self._clock.monotonic(), self._clock)
 
     def pause(self) -> None:
         """Note in the store how far the run has come."""

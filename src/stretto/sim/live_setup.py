@@ -15,6 +15,7 @@ from stretto.base.clock import Clock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.config import QueueConfig, turns_of
+from stretto.control.reporter import ReportConfig
 from stretto.framework.profile import PROFILES, Profile, load_profile
 from stretto.inputs.feed import Feed
 from stretto.inputs.scenario_schema import Scenario
@@ -40,6 +41,8 @@ class Rules(NamedTuple):
     source: ProfileSource
     #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
     tier: str = "auto"
+    #: Whether what waits is told in the store, by conditions and events.
+    events: bool = False
 
 
 class Settings(NamedTuple):
@@ -152,6 +155,7 @@ def build_plane(
         dispatcher=replace(dispatcher, between=between, resource=resource),
         seed=settings.seed,
         tier=rules.tier,
+        report=ReportConfig() if rules.events else None,
     )
     return Plane(config, store, clock)
 

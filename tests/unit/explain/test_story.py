@@ -123,3 +123,14 @@ def test_the_objects_of_a_store_tell_what_was_told_there(tmp_path: Path) -> None
     assert said.steps[1].detail == "0/1 nodes are available: 1 Insufficient cpu."
     with pytest.raises(NotFoundError, match="did you mean second"):
         story_of_objects(records, "secnd", "a store")
+
+
+def test_a_preemption_is_told_to_both_sides(tmp_path: Path) -> None:
+    told = Told(tmp_path, make_node("n", cpu="4"))
+    told.submit(make_pod("low", cpu="4", priority=1))
+    told.submit(make_pod("high", cpu="4", priority=9))
+    told.at.settle(5.0)
+    assert words(told.story("high")) == ["seen", "nominated", "bound"]
+    low = told.story("low")
+    assert words(low) == ["seen", "placed", "bound", "preempted", "left"]
+    assert low.steps[3].cause == "default/high needs the room and has a higher priority"

@@ -139,3 +139,10 @@ def test_a_scenario_is_run_to_its_end_first(tmp_path: Path) -> None:
     found = state_of(str(tmp_path / "s.yaml"), "numpy")
     assert sum(bool(each.node) for each in found.records) == 1
     assert planned(found, make_pod("late", cpu="3")).unfit == 1
+
+
+def test_who_would_have_to_leave_is_told() -> None:
+    on = state(make_pod("low", cpu="4", priority=1))
+    said = planned(on, make_pod("high", cpu="4", priority=9))
+    assert [(each.pod, each.node) for each in said.placed] == [("default/high", "n")]
+    assert [(each.pod, each.node) for each in said.victims] == [("default/low", "n")]
