@@ -1,6 +1,7 @@
 """``stretto study``: experiments in virtual time, each with a table, JSON and plots."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
@@ -211,6 +212,69 @@ def shards(common: Common, asked: ShardsAsked) -> None:
         _write(common, shard_plots(points))
 
 
+@dataclass(frozen=True)
+class ForecastAsked:
+    """Options of ``study forecast``."""
+
+    #: The list of jobs.
+    pods: Path
+    #: GPUs of the pool.
+    gpus: int
+    #: Orders of the queue, separated by commas.
+    queue: str
+    #: Where run times are taken from, separated by commas.
+    run_times: str
+    #: Jobs that are asked about.
+    samples: int
+
+
+@options.command(
+    "forecast",
+    ForecastAsked,
+    example="""
+        stretto study forecast --pods jobs.csv --gpus 64 --queue fifo,easy --out out
+    """,
+    out=True,
+)
+@click.option("--pods", type=options.INPUT_FILE, required=True, help="A Philly job list.")
+@click.option("--gpus", type=POSITIVE, default=64, show_default=True, help="Size of the pool.")
+@click.option("--queue", default="fifo,skip,easy,sjf", show_default=True, metavar="ORDER,...")
+@click.option("--run-times", default="known,typical", show_default=True, metavar="NAME,...")
+@click.option("--samples", type=POSITIVE, default=100, show_default=True, help="Jobs asked about.")
+def forecast(common: Common, asked: ForecastAsked) -> None:
+    """Forecast when waiting jobs start, and hold it against what happens.
+
+    A trace runs through a pool of GPUs; in between the plane's future is simulated on a copy. What
+    the figures mean is in docs/forecast.md.
+    """
+    import msgspec
+
+    from stretto.inputs.philly import load_jobs
+    from stretto.sim.forecast_philly import ForecastStudy, forecast_plot, study_forecast
+    from stretto.sim.philly import QUEUES
+
+    jobs = load_jobs(asked.pods)
+    wanted = [
+        ForecastStudy(asked.gpus, queue, times, asked.samples)
+        for queue in asked.queue.split(",")
+        for times in asked.run_times.split(",")
+        if QUEUES.get(queue)
+    ]
+    _check_plots(common)
+    found = []
+    for each in wanted:
+        with common.console.progress(f"{each.queue}, {each.run_times}", asked.samples) as bar:
+            found.append(study_forecast(jobs, each, bar.update))
+    reports = [msgspec.structs.asdict(report) for report, _ in found]
+    names = [name.replace("_", " ") for name in reports[0]]
+    common.console.table(names, [tuple(each.values()) for each in reports])
+    points = [msgspec.to_builtins(points) for _, points in found]
+    whole = [{**report, "points": each} for report, each in zip(reports, points, strict=True)]
+    common.console.json("stretto.study.forecast/v1", {"reports": whole})
+    if common.out is not None:
+        _write(common, {"forecast.png": forecast_plot(found)})
+
+
 def _show_omega(common: Common, points: "list[OmegaPoint]") -> None:
     rows = [
         (
@@ -289,3 +353,4 @@ def _write(common: Common, pictures: dict[str, bytes]) -> None:
 
 study.add_command(omega)
 study.add_command(shards)
+study.add_command(forecast)

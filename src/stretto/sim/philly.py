@@ -28,7 +28,7 @@ from stretto.inputs.philly import PhillyJob, job_pods
 from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Work
 from stretto.sim.result import Simulated
 from stretto.sim.usage import usage
-from stretto.sim.world import WorldConfig, build_world
+from stretto.sim.world import World, WorldConfig, build_world
 
 TICKS_PER_S: Final = 10
 """Ticks of one second: the trace is written in tenths."""
@@ -96,14 +96,26 @@ def replay_jobs(
         InputError: the pool has no GPU, or more than any pool has.
         UnknownNameError: there is no such order of the queue.
     """
+    fitting, world, work = philly_world(jobs, gpus, queue)
+    return fitting, Engine(world, work, 1 / TICKS_PER_S, told).run()
+
+
+def philly_world(
+    jobs: Sequence[PhillyJob], gpus: int, queue: str = "fifo"
+) -> tuple[list[PhillyJob], World, list[Work]]:
+    """The jobs that fit into the pool, in order; the world that they run in; and their pods.
+
+    Raises:
+        InputError: the pool has no GPU, or more than any pool has.
+        UnknownNameError: there is no such order of the queue.
+    """
     if not 1 <= gpus <= MAX_POOL:
         raise InputError("gpus", gpus, f"1..{MAX_POOL:,} GPUs in the pool")
     order = QUEUES.get(queue)
     fitting = sorted((job for job in jobs if job.gpus <= gpus), key=_order)
     config = WorldConfig(profile=load_profile("default"), queue=order, devices=False)
     world = build_world(config, [pool_node(gpus)])
-    work = [piece for job in fitting for piece in _work(job)]
-    return fitting, Engine(world, work, 1 / TICKS_PER_S, told).run()
+    return fitting, world, [piece for job in fitting for piece in _work(job)]
 
 
 def pool_node(gpus: int) -> FleetNode:
