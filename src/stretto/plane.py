@@ -248,6 +248,10 @@ class Plane:
                 witness(changes, now)
         self.dispatcher.absorb(changes, now)
         changes.clear()
+        if self.dispatcher.wants_census():
+            self.pump.census()
+            self.dispatcher.absorb(changes, now)
+            changes.clear()
         self.dispatcher.wake(cures, self._probe, now)
         self._failpoint("dispatcher.absorbed")
 

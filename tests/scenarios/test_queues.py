@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from stretto.api.kinds import QUEUE
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.control.dispatcher.config import Between, DispatcherConfig, QueueConfig
 from stretto.testing import Harness, make_node, make_pod
@@ -111,6 +113,42 @@ def test_pods_that_run_already_count_for_the_queue_that_they_name() -> None:
     harness.submit(*pods("a", (1, 1), 9), *pods("b", (1, 1), 9))
     harness.settle()
     assert placed(harness) == {"a": 4, "b": 4}
+
+
+def queue(name: str, **spec: Any) -> bytes:
+    meta = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}}
+    return msgspec.json.encode({**meta, "spec": spec})
+
+
+def test_a_queue_object_that_comes_late_counts_what_runs_whoever_wrote_it_down() -> None:
+    harness = make_harness((8, 100))
+    harness.submit(*pods("a", (1, 1), 2), make_pod("d-0", cpu="1"), make_pod("d-1", cpu="1"))
+    harness.settle()
+    harness.create(QUEUE, queue("a", limit={"cpu": "3"}), queue("default", limit={"cpu": "2"}))
+    harness.settle()
+    harness.submit(*pods("a", (1, 1), 9)[2:], make_pod("d-2", cpu="1"))
+    harness.settle()
+    assert placed(harness) == {"a": 3, "d": 2}
+
+
+def test_a_new_plane_over_the_same_store_keeps_the_limits() -> None:
+    harness = make_harness((8, 100))
+    harness.create(QUEUE, queue("a", limit={"cpu": "3"}), queue("default", limit={"cpu": "1"}))
+    harness.submit(*pods("a", (1, 1), 9), make_pod("d-0", cpu="1"))
+    harness.settle()
+    again = Harness(store=harness.store)
+    again.submit(make_pod("d-1", cpu="1"))
+    again.settle()
+    assert placed(again) == {"a": 3, "d": 1}
+
+
+def test_a_limit_on_gpus_counts_whole_ones() -> None:
+    harness = Harness([make_node("one", cpu="64", gpus=8)])
+    harness.create(QUEUE, queue("a", limit={"nvidia.com/gpu": "3"}, policy="FifoSkip"))
+    marks = {"stretto.dev/queue": "a"}
+    harness.submit(*(make_pod(f"a-{i}", gpus=1, annotations=marks) for i in range(5)))
+    harness.settle()
+    assert placed(harness) == {"a": 3}
 
 
 def test_gpus_that_are_devices_count_for_the_dominant_share() -> None:

@@ -346,6 +346,8 @@ class QueueSpec(Wire, frozen=True):
     policy: QueuePolicy = QueuePolicy.FIFO
     #: Its share among its siblings.
     weight: int = 1
+    #: Its share of single resources, where that is another one than ``weight``.
+    resource_weights: dict[str, int] = {}
     #: The resource that ``FairShare`` counts.
     resource: str = "cpu"
     #: What it always gets back.
@@ -363,12 +365,20 @@ class QueueSpec(Wire, frozen=True):
 class QueueStatus(Wire, frozen=True):
     """How a queue fares."""
 
-    #: What its pods hold.
+    #: ``Open`` or ``Draining``; empty before anybody has looked.
+    state: str = ""
+    #: What its pods and those of its queues hold.
     used: ResourceList = NO_AMOUNTS
     #: How much of that is above its guarantee.
     borrowed: ResourceList = NO_AMOUNTS
+    #: The guarantee that is counted: less than its own where the tree cannot keep that.
+    counted: ResourceList = NO_AMOUNTS
+    #: Its dominant share of the cluster in thousandths.
+    share_milli: int = 0
     #: Units that wait.
     pending: int = 0
+    #: Units of which at least one pod has a node.
+    running: int = 0
     #: Aspects.
     conditions: tuple[Condition, ...] = ()
 

@@ -100,6 +100,8 @@ def _queue(queue: Queue, where: str) -> None:
         raise InputError(f"{path}.parent", spec.parent, "another queue", hint)
     hint = "a queue without weight would starve: delete it instead"
     checks.within(spec.weight, 1, checks.INT32_MAX, f"{path}.weight", hint)
+    for name, share in spec.resource_weights.items():
+        checks.within(share, 1, checks.INT32_MAX, f"{path}.resourceWeights.{name}")
     hint = "leave it out for any number, 0 closes the queue"
     checks.within(spec.max_running_units, 0, checks.INT32_MAX, f"{path}.maxRunningUnits", hint)
     guarantee = checks.resources(spec.guarantee, f"{path}.guarantee")

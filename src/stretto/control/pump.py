@@ -10,11 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
+from stretto.api.kinds import (
+    CUSTOM_NODE_RESOURCE,
+    NODE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
 from stretto.base.errors import TooOldError
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster import Cluster
 from stretto.state.ingest import Ingest
+from stretto.state.queue_ingest import apply_queues, census
 from stretto.state.topology_ingest import apply_reports
 from stretto.state.whole import apply_objects, known_objects
 from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
@@ -76,10 +85,12 @@ class Pump:
         self._groups: dict[str, Record] = {}
         self._priorities: dict[str, Record] = {}
         self._reports: dict[str, Record] = {}
+        self._queues: dict[str, Record] = {}
         self._feeds = [
             _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
             _Feed(NODE, lambda events, _: self._ingest.nodes(events), self._known_nodes),
             _Feed(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
+            _Feed(QUEUE, self._apply_queues, lambda: _by_uid(self._queues)),
             _Feed(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
             *map(self._object_feed, kinds),
             _Feed(POD, self._ingest.pods, self._known_pods),
@@ -97,6 +108,10 @@ class Pump:
     def next_due(self) -> float:
         """Clock time of the next comparison."""
         return min(feed.list_at for feed in self._feeds)
+
+    def census(self) -> None:
+        """Tell once more of all pods on nodes: somebody has begun to count what they hold."""
+        census(self._cluster, self._store.list(POD).records)
 
     def close(self) -> None:
         """Stop watching."""
@@ -162,6 +177,9 @@ class Pump:
 
     def _apply_reports(self, events: Sequence[Event], _: float) -> None:
         apply_reports(self._cluster, _follow(self._reports, events))
+
+    def _apply_queues(self, events: Sequence[Event], _: float) -> None:
+        apply_queues(self._cluster, _follow(self._queues, events))
 
     def _apply_priorities(self, events: Sequence[Event], _: float) -> None:
         self._ingest.priorities(_follow(self._priorities, events))

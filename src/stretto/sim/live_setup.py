@@ -1,7 +1,6 @@
 """From a scenario to a store and a plane: what ``stretto run`` is built from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +13,7 @@ from stretto.api.yaml_text import load_documents
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
-from stretto.control.dispatcher.config import QueueConfig, turns_of
+from stretto.control.dispatcher.config import queue_config
 from stretto.control.reporter import ReportConfig
 from stretto.framework.profile import PROFILES, Profile, load_profile
 from stretto.inputs.feed import Feed
@@ -146,23 +145,17 @@ def build_plane(
 ) -> Plane:
     """A plane over a store."""
     profile: Profile = load_profile(rules.source)
-    between, resource = turns_of(queues)
-    dispatcher = dispatcher_config(profile, [_settings(queue) for queue in queues])
+    dispatcher = dispatcher_config(profile).having(map(queue_config, queues))
     config = PlaneConfig(
         profile=profile,
         shards=settings.shards,
         cluster=ClusterConfig(scheduler_names=settings.scheduler_names),
-        dispatcher=replace(dispatcher, between=between, resource=resource),
+        dispatcher=dispatcher,
         seed=settings.seed,
         tier=rules.tier,
         report=ReportConfig() if rules.events else None,
     )
     return Plane(config, store, clock)
-
-
-def _settings(queue: Queue) -> QueueConfig:
-    """A queue's object as the dispatcher's settings."""
-    return QueueConfig(queue.metadata.name, str(queue.spec.policy), float(queue.spec.weight))
 
 
 def overridden(scenario: Scenario, **changes: Any) -> Scenario:

@@ -8,7 +8,7 @@ place pods: rows that came, went or were seen on a node, PodGroups, and the even
 from typing import NamedTuple
 
 from stretto.api.heads import MetaHead
-from stretto.api.scheduling import PodGroup
+from stretto.api.scheduling import PodGroup, Queue
 from stretto.state.units import Cure
 
 
@@ -45,6 +45,15 @@ class GroupChange(NamedTuple):
     group: PodGroup | None
 
 
+class QueueChange(NamedTuple):
+    """A Queue that came, changed or went."""
+
+    #: Its name.
+    name: str
+    #: The queue as it is now; ``None`` once it is deleted.
+    queue: Queue | None
+
+
 class Changes:
     """What one batch of events meant; absorbed in the order of the fields."""
 
@@ -54,6 +63,7 @@ class Changes:
         "cures",
         "departures",
         "groups",
+        "queues",
         "regrouped",
         "released",
         "resized",
@@ -63,6 +73,8 @@ class Changes:
         """Start with no change."""
         #: Pods that ended; first, because an arrival of the batch may use such a row again.
         self.departures: list[Departure] = []
+        #: Queues that came, changed or went, in order; before all that lies in them.
+        self.queues: list[QueueChange] = []
         #: PodGroups that came, changed or went, in order.
         self.groups: list[GroupChange] = []
         #: Pods that want a node, in order of arrival.
@@ -88,6 +100,7 @@ class Changes:
             or self.resized
             or self.regrouped
             or self.groups
+            or self.queues
             or self.cures
         )
 
@@ -95,6 +108,7 @@ class Changes:
         """Forget everything, to be filled again."""
         self.departures.clear()
         self.groups.clear()
+        self.queues.clear()
         self.arrivals.clear()
         self.regrouped.clear()
         self.bound.clear()

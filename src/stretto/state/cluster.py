@@ -16,7 +16,7 @@ import numpy.typing as npt
 from stretto.api.core import Node
 from stretto.api.node import CustomNodeResource
 from stretto.api.quantity import amounts
-from stretto.api.scheduling import PodGroup
+from stretto.api.scheduling import PodGroup, Queue
 from stretto.base.errors import InputError
 from stretto.state.changes import Changes
 from stretto.state.claims import Basis
@@ -85,6 +85,8 @@ class Cluster:
         self.domains = Domains(self.pods, self.classes, self.objects)
         #: PodGroups by ``namespace/name``.
         self.groups: dict[str, PodGroup] = {}
+        #: Queues by name.
+        self.queues: dict[str, Queue] = {}
         #: Keys of the PodGroups that say where they go as a whole, or how they are spread.
         self.directed: set[str] = set()
         #: Values of PriorityClasses by name.

@@ -1,7 +1,7 @@
 """What may be set about queues, units and retries, with defaults and their reasons."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 from types import MappingProxyType
@@ -40,14 +40,6 @@ ROOT: Final = "root"
 _BETWEEN: Final = (QueuePolicy.DRF, QueuePolicy.FAIR_SHARE)
 
 
-def turns_of(queues: Iterable[Queue]) -> tuple[Between, str]:
-    """How the turn goes between these queues, and the resource that fair share counts."""
-    for queue in queues:
-        if queue.metadata.name == ROOT:
-            return between_of(queue.spec.policy), queue.spec.resource
-    return Between.WEIGHT, "cpu"
-
-
 def between_of(policy: str) -> Between:
     """How the turn goes between the queues of one that has this policy."""
     return Between(str(policy)) if policy in _BETWEEN else Between.WEIGHT
@@ -67,6 +59,8 @@ class QueueConfig:
     blocking: bool | None = None
     #: The queue it is part of; empty for one that stands beside the others.
     parent: str = ""
+    #: Its share of single resources, where that is another one than ``weight``.
+    weights: Mapping[str, float] = field(default_factory=dict)
     #: The resource that ``FairShare`` counts between its queues.
     resource: str = "cpu"
     #: What it gets back when others have borrowed it: amounts as the engine counts, by resource.
@@ -79,14 +73,15 @@ class QueueConfig:
     draining: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < inf:
-            where = f"queue {self.name}: weight"
-            raise InputError(where, self.weight, "a number above 0", "use 1 for an equal share")
+        for name, share in (("", self.weight), *self.weights.items()):
+            if not 0 < share < inf:
+                where = f"queue {self.name}: weight {name}".strip()
+                raise InputError(where, share, "a number above 0", "use 1 for an equal share")
 
     @property
     def in_tree(self) -> bool:
         """Whether it says anything that only a tree of queues can keep."""
-        kept = self.parent or self.guarantee or self.limit or self.draining
+        kept = self.parent or self.guarantee or self.limit or self.weights or self.draining
         return bool(kept) or self.max_running_units is not None
 
 
@@ -102,6 +97,7 @@ def queue_config(queue: Queue) -> QueueConfig:
         name=name,
         policy=str(spec.policy),
         weight=float(spec.weight),
+        weights={name: float(share) for name, share in spec.resource_weights.items()},
         parent=spec.parent,
         resource=spec.resource,
         guarantee=amounts(spec.guarantee, f"{where}.guarantee"),
@@ -161,6 +157,15 @@ class DispatcherConfig:
     def has_tree(self) -> bool:
         """Whether turns go by what queues hold, guarantee or limit."""
         return self.between is not Between.WEIGHT or any(q.in_tree for q in self.queues)
+
+    def having(self, queues: Iterable[QueueConfig]) -> "DispatcherConfig":
+        """The same with other queues; one that is named ``root`` says how turns go."""
+        named = {queue.name: queue for queue in queues}
+        root = named.get(ROOT)
+        if root is None:
+            return replace(self, queues=tuple(named.values()))
+        between, resource = between_of(root.policy), root.resource
+        return replace(self, queues=tuple(named.values()), between=between, resource=resource)
 
     def delay(self, failures: int) -> float:
         """Seconds to wait after so many failures in a row."""

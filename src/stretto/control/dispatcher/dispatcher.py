@@ -66,6 +66,11 @@ class Dispatcher:
         """Take in a batch of changes; its ``cures`` are for ``wake``."""
         self._intake.absorb(changes, now)
 
+    def wants_census(self) -> bool:
+        """Whether pods on nodes are to be told of once more, so that they count; asks once."""
+        wanted, self._places.uncounted = self._places.uncounted, False
+        return wanted
+
     def wake(self, cures: Cure, probe: Probe, now: float) -> int:
         """Queue the sleepers that events may have cured; returns how many units.
 

@@ -159,11 +159,24 @@ class TreeTurns(Turns):
 
     def _place(self, branch: Branch, used: Mapping[int, int], above: Branch) -> Key:
         """The place that a branch would have if it held so much."""
-        owed = branch.is_owed
+        has_it, weights = not branch.is_owed, branch.weights
         if above.between is Between.DRF:
-            return not owed, dominant(used.items(), self._capacity).share / branch.weight
+            if weights:
+                return has_it, self._weighted(branch, used)
+            return has_it, dominant(used.items(), self._capacity).share / branch.weight
         amount, whole = used.get(above.resource, 0), self._capacity.get(above.resource, 0)
-        return not owed, (amount / whole if whole else float(amount)) / branch.weight
+        share = amount / whole if whole else float(amount)
+        return has_it, share / weights.get(above.resource, branch.weight)
+
+    def _weighted(self, branch: Branch, used: Mapping[int, int]) -> float:
+        """The dominant share of a branch whose weight is another for some resources."""
+        weights, weight, capacity = branch.weights, branch.weight, self._capacity
+        shares = (
+            amount / capacity[column] / weights.get(column, weight)
+            for column, amount in used.items()
+            if capacity.get(column)
+        )
+        return max(shares, default=0.0)
 
     def _seat(self, branch: Branch) -> Seat:
         seat = branch.seat

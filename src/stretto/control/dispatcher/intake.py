@@ -14,8 +14,8 @@ from stretto.control.dispatcher.failures import FailureReason
 from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.moves import Touch
 from stretto.control.dispatcher.places import Places
+from stretto.control.dispatcher.tenants import Tenants
 from stretto.control.dispatcher.units import PLAIN, Reader, Wish
-from stretto.control.dispatcher.usage import Usage
 from stretto.state.changes import Arrival, Changes, Departure
 from stretto.state.lifecycle import (
     POD_LIFE,
@@ -48,6 +48,8 @@ class Intake:
         self.gated: set[int] = set()
         #: PodGroups that exist.
         self.groups = Groups(places)
+        #: Queues that exist.
+        self.tenants = Tenants(places)
         self._places = places
         self._pods = places.pods
         self._units = places.units
@@ -58,8 +60,10 @@ class Intake:
     def absorb(self, changes: Changes, now: float) -> None:
         """Take in a batch."""
         self._units.grow(self._pods.length)
+        if changes.queues:
+            self.tenants.change(changes.queues, now)
         if self._places.usage is not None:
-            self._count(self._places.usage, changes, now)
+            self._places.usage.absorb(changes, now)
         if changes.departures:
             self._depart(changes.departures)
         for key, group in changes.groups:
@@ -77,13 +81,6 @@ class Intake:
         touched, self._touched = self._touched, {}
         for unit, touch in touched.items():
             self._reconsider(unit, touch, now)
-
-    def _count(self, usage: Usage, changes: Changes, now: float) -> None:
-        """Claims that a batch makes, changes or ends; an arrival may use the row of one gone."""
-        usage.gone(changes.departures)
-        usage.look([arrival.row for arrival in changes.arrivals], now)
-        for rows in (changes.bound, changes.released, changes.resized):
-            usage.look(rows, now)
 
     def _touch(self, unit: Unit, touch: Touch) -> None:
         self._touched[unit] = max(self._touched.get(unit, touch), touch)

@@ -26,6 +26,7 @@ from stretto.control.dispatcher.moves import (
 from stretto.control.dispatcher.queue import Queue
 from stretto.control.dispatcher.queues import Queues
 from stretto.control.dispatcher.shards import Shards
+from stretto.control.dispatcher.turns import Turns
 from stretto.control.dispatcher.usage import Usage
 from stretto.control.dispatcher.waiting import NO_CLASS, WaitingRoom, WardKey
 from stretto.state.lifecycle import UnitEvent, UnitState
@@ -51,21 +52,21 @@ class Places:
         self.units = units
         #: What may be set.
         self.config = config
+        self._pool = pool
         #: What queues hold, where anything asks for it.
         self.usage: Usage | None = None
         if config.counts_usage:
-            if pool is None:
-                raise ValueError("DRF, fair share and backfill need the pool: pass one")
-            self.usage = Usage(pods, units, pool)
+            self.usage = Usage(pods, units, self.need_pool())
+        #: Pods that ran before anything was counted are not counted yet.
+        self.uncounted: bool = self.usage is not None
         turns = make_turns(config, self.usage)
         #: Units that wait for their turn.
         self.queues = Queues(config, turns)
         #: Units that wait for a cure.
-        self.sleepers = WaitingRoom(
-            config.safety_net, turns.standing if isinstance(turns, TreeTurns) else None
-        )
-        if isinstance(turns, TreeTurns):
-            turns.on_rest = self._rest
+        self.sleepers = WaitingRoom(config.safety_net)
+        self.stand_by(turns)
+        #: What is wrong with Queue objects that could not be read, by name.
+        self.queue_faults: dict[str, str] = {}
         #: Units that wait out a delay.
         self.delays = Delays()
         #: Gangs that must be scheduled by a time.
@@ -82,6 +83,22 @@ class Places:
         self.delayed: int = 0
         #: Units that do not have the pods they need yet.
         self.forming: int = 0
+
+    def need_pool(self) -> PoolView:
+        """The cluster as one pool.
+
+        Raises:
+            ValueError: what is configured asks for usage, and there is no pool to count in.
+        """
+        if self._pool is None:
+            raise ValueError("DRF, fair share and backfill need the pool: pass one")
+        return self._pool
+
+    def stand_by(self, turns: Turns) -> None:
+        """Let sleepers wake in the order of these turns."""
+        self.sleepers.standing = turns.standing if isinstance(turns, TreeTurns) else None
+        if isinstance(turns, TreeTurns):
+            turns.on_rest = self._rest
 
     def _rest(self, queue: Queue) -> None:
         """Limits keep a queue: the room that its units were woken for may serve others."""

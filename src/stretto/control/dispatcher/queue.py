@@ -40,6 +40,11 @@ BLOCKING_POLICIES: Final = frozenset(
 """Policies under which nothing passes a failed head, unless a queue's settings say otherwise."""
 
 
+def blocks(config: QueueConfig) -> bool:
+    """Whether nothing may pass a failed head of such a queue."""
+    return config.policy in BLOCKING_POLICIES if config.blocking is None else config.blocking
+
+
 class Queue:
     """One queue: its units, its share and what blocks it."""
 
@@ -48,6 +53,7 @@ class Queue:
         "blockers",
         "blocking",
         "chosen",
+        "config",
         "listed",
         "name",
         "number",
@@ -65,14 +71,14 @@ class Queue:
         self.name: str = name
         #: Order of making; breaks ties between queues.
         self.number: int = number
+        #: Its settings.
+        self.config: QueueConfig = config
         #: Its units.
         self.order: Order = POLICIES.get(config.policy)()
         #: Its share.
         self.weight: float = config.weight
         #: Whether nothing may pass a failed head.
-        self.blocking: bool = (
-            config.policy in BLOCKING_POLICIES if config.blocking is None else config.blocking
-        )
+        self.blocking: bool = blocks(config)
         #: What it has had so far, divided by its weight, as its turns measure it.
         self.served: float = 0.0
         #: Nothing that may pass its blocked head was found since something last changed.
@@ -100,6 +106,20 @@ class Queue:
         if self.away and not self.sending:
             return False
         return self.leads or (self.backfills and not self.searched)
+
+    def settle(self, config: QueueConfig) -> list[Unit]:
+        """Take over other settings; returns the failed heads, which are to be tried again."""
+        before, self.config = self.config, config
+        self.weight = config.weight
+        if (config.policy, blocks(config)) == (before.policy, self.blocking):
+            return []
+        waiting = sorted(self.order, key=lambda unit: unit.sequence)
+        self.order, self.blocking = POLICIES.get(config.policy)(), blocks(config)
+        self.order.extend(waiting)
+        heads = sorted(self.blockers, key=lambda unit: unit.sequence)
+        self.searched, self.chosen = False, None
+        self.blockers.clear()
+        return heads
 
     def stop_sending(self) -> None:
         """It sends no more in this round."""

@@ -15,6 +15,7 @@ class Queues:
         """Make the configured queues."""
         #: Whose turn it is.
         self.turns: Turns = turns if turns is not None else WeightedTurns()
+        self._configs = {each.name: each for each in config.queues}
         #: Whether any queue blocks; most planes have none and need not ask.
         self.any_blocking: bool = False
         self._other = config.other_queues
@@ -34,7 +35,21 @@ class Queues:
 
     def get(self, name: str) -> Queue:
         """The queue of that name."""
-        return self._by_name.get(name) or self._make(name, self._other)
+        return self._by_name.get(name) or self._make(name, self._configs.get(name, self._other))
+
+    def settle(self, config: DispatcherConfig, turns: Turns) -> list[Unit]:
+        """Take over other settings; returns failed heads that are to be tried again."""
+        self._configs = {each.name: each for each in config.queues}
+        self.turns = turns
+        heads: list[Unit] = []
+        for queue in self:
+            heads += queue.settle(self._configs.get(queue.name, self._other))
+            queue.listed = False
+        self.any_blocking = any(queue.blocking for queue in self)
+        self._backfilling = [queue for queue in self if queue.backfills]
+        for queue in self:
+            turns.enlist(queue)
+        return heads
 
     def push(self, unit: Unit) -> None:
         """Put a unit into its queue, at its place."""

@@ -14,6 +14,7 @@ from stretto.control.dispatcher.config import ROOT, Between, QueueConfig, betwee
 from stretto.control.dispatcher.layout import Layout, lay_out
 from stretto.state.pool import Amounts, PoolView
 
+NO_WEIGHTS: Final[Mapping[int, float]] = {}
 NO_AMOUNTS: Final[Mapping[int, int]] = {}
 
 
@@ -64,6 +65,7 @@ class Branch:
         "state",
         "used",
         "weight",
+        "weights",
     )
 
     def __init__(self, name: str, number: int, parent: "Branch | None") -> None:
@@ -80,6 +82,8 @@ class Branch:
         self.own: Branch | None = None
         #: Its share among its siblings.
         self.weight: float = 1.0
+        #: Its share of single resources, by column, where that is another.
+        self.weights: Mapping[int, float] = NO_WEIGHTS
         #: Whose turn it is between its children.
         self.between: Between = Between.WEIGHT
         #: Column that ``Between.FAIR_SHARE`` counts; -1 for none.
@@ -209,6 +213,8 @@ class Tree:
     def _settle(self, branch: Branch, config: QueueConfig, layout: Layout) -> None:
         """Give a branch its settings."""
         branch.weight = config.weight
+        if config.weights:
+            branch.weights = {self._pool.column(n): w for n, w in config.weights.items()}
         if branch is not self.root or between_of(config.policy) is not Between.WEIGHT:
             branch.between = between_of(config.policy)
             counts = branch.between is Between.FAIR_SHARE
@@ -298,6 +304,10 @@ class Tree:
     def runs(self, queue: str, unit: str) -> bool:
         """Whether something of a unit is held or promised."""
         return unit in self._pieces.get(queue, ())
+
+    def runs_any(self, queue: str) -> bool:
+        """Whether anything of a queue's own units is held or promised."""
+        return bool(self._pieces.get(queue))
 
     def held(self, queue: str) -> Mapping[int, int]:
         """What the units of a queue itself hold or were promised, by column."""

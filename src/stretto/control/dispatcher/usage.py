@@ -19,7 +19,7 @@ from stretto.control.dispatcher.backfill import Ends, Reservation
 from stretto.control.dispatcher.orders import NEVER, micros
 from stretto.control.dispatcher.shelves import NOT_NOW, Demand, Longest
 from stretto.control.dispatcher.tree import Tree
-from stretto.state.changes import Departure
+from stretto.state.changes import Changes, Departure
 from stretto.state.lifecycle import PodState, UnitState
 from stretto.state.pods import Pods
 from stretto.state.pool import Amounts, PoolView
@@ -67,6 +67,13 @@ class Usage:
         self._sent: dict[Unit, tuple[str, Amounts]] = {}
 
     # ------------------------------------------------------------ claims
+
+    def absorb(self, changes: Changes, now: float) -> None:
+        """Claims that a batch makes, changes or ends; an arrival may use the row of one gone."""
+        self.gone(changes.departures)
+        self.look([arrival.row for arrival in changes.arrivals], now)
+        for rows in (changes.bound, changes.released, changes.resized):
+            self.look(rows, now)
 
     def look(self, rows: Iterable[int], now: float) -> None:
         """Something was heard of these rows: charge new claims, refund those that are no more."""

@@ -97,14 +97,10 @@ class Ward:
 class WaitingRoom:
     """All sleepers, by ward."""
 
-    def __init__(self, safety_net: float, standing: Standing | None = None) -> None:
-        """Start with nobody.
-
-        Args:
-            safety_net: the longest time between two looks at a ward.
-            standing: who goes before whom between queues; ``None`` where the rank alone decides.
-        """
-        self._standing = standing
+    def __init__(self, safety_net: float) -> None:
+        """Start with nobody; ``safety_net`` is the longest time between two looks at a ward."""
+        #: Who goes before whom between queues; ``None`` where the rank alone decides.
+        self.standing: Standing | None = None
         #: Classes that fit nowhere since they were last tried: (``Cure`` bits, priority) by id.
         self.closed: dict[int, tuple[int, int]] = {}
         #: Count of batches of events seen.
@@ -282,10 +278,10 @@ class WaitingRoom:
 
     def _ahead(self, class_id: int, wards: list[Ward]) -> "_Ahead | None":
         """Who goes before whom, where there are several queues to choose from."""
-        if self._standing is None or class_id == NO_CLASS:
+        if self.standing is None or class_id == NO_CLASS:
             return None
         queues = {ward.key.queue for ward in wards}
-        return _Ahead(self._standing, class_id, queues) if len(queues) > 1 else None
+        return _Ahead(self.standing, class_id, queues) if len(queues) > 1 else None
 
     def _take(self, ward: Ward) -> Unit | None:
         """Take out the first sleeper that may be woken; its state is left to the caller."""

@@ -1,0 +1,71 @@
+"""Queues into the cluster as they come, change and go; one that cannot be read fails alone."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from stretto.api.heads import MetaHead, decode_pod_head
+from stretto.api.scheduling import Queue
+from stretto.base.errors import InputError
+from stretto.state.changes import Arrival, QueueChange
+from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import PodState
+from stretto.state.units import Cure
+from stretto.stores.store import Event, EventType, Record
+
+_ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
+_MARKS: Final = (b"godel.bytedance.com/pod-group-name", b"stretto.dev/queue")
+_QUEUE: Final = msgspec.json.Decoder(Queue)
+
+
+def census(cluster: Cluster, records: Iterable[Record]) -> None:
+    """Tell the dispatcher of all pods on nodes that count for a queue.
+
+    Ours count for the queue that they name, else for the default one; those of others only for
+    one that they name.
+    """
+    ours = tuple(f'"{name}"'.encode() for name in cluster.config.scheduler_names)
+    arrivals = cluster.changes.arrivals
+    for record in records:
+        row = cluster.pods.row(record.uid) if record.node or b'"nodeName"' in record.body else None
+        if row is None or int(cluster.pods.state[row]) not in _ON_NODES:
+            continue
+        if any(mark in record.body for mark in _MARKS):
+            meta = decode_pod_head(record.body).metadata
+        elif any(name in record.body for name in ours):
+            meta = MetaHead(record.name, "", record.namespace, record.uid)
+        else:
+            continue
+        arrivals.append(Arrival(row, meta, False, record.uid))
+
+
+def apply_queues(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply events of Queues; what was known of one that cannot be read is kept."""
+    for event in events:
+        record = event.record
+        name, key = record.name, f"queue {record.name}"
+        if event.type is EventType.DELETED:
+            cluster.abnormal.pop(key, None)
+            cluster.queues.pop(name, None)
+            cluster.changes.queues.append(QueueChange(name, None))
+            cluster.changes.cures |= Cure.QUEUE_CHANGED
+            continue
+        try:
+            queue = _QUEUE.decode(record.body)
+        except (msgspec.DecodeError, InputError, RecursionError) as error:
+            cluster.abnormal[key] = f"{key}: {error}"
+            continue
+        cluster.abnormal.pop(key, None)
+        meta = msgspec.structs.replace(
+            queue.metadata,
+            name=name,
+            uid=record.uid,
+            deletion_timestamp=record.deleting or queue.metadata.deletion_timestamp,
+        )
+        queue = msgspec.structs.replace(queue, metadata=meta)
+        before = cluster.queues.get(name)
+        cluster.queues[name] = queue
+        if before is None or before.spec != queue.spec or before.metadata != queue.metadata:
+            cluster.changes.queues.append(QueueChange(name, queue))
+            cluster.changes.cures |= Cure.QUEUE_CHANGED
