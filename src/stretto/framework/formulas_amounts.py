@@ -143,6 +143,22 @@ def _whole(value: FloatArray, weight: FloatArray) -> IntArray:
     return np.where(weight > _NONE, value, _NONE).astype(np.int32)
 
 
+def ratio_match(
+    free_cpu: npt.NDArray[np.int32], free_memory: npt.NDArray[np.int32], asked: tuple[int, int]
+) -> IntArray:
+    """int32[k]: how near the ratios of CPU to memory free and asked are.
+
+    The smaller ratio over the larger, in 50 steps: from 50 on where the node's is at or under the
+    pod's, below where it is over; 0 where the node or the pod has none of either.
+    """
+    node, pod = free_cpu.astype(np.float64) * asked[1], free_memory.astype(np.float64) * asked[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        under, over = 50.0 * (node / pod), 50.0 * (pod / node)
+    score = np.where(node <= pod, 50 + np.nan_to_num(under).clip(0, 50).astype(np.int32), 0)
+    score = np.where(node > pod, np.nan_to_num(over).clip(0, 50).astype(np.int32), score)
+    return np.where((node > 0) & (pod > 0), score, 0).astype(np.int32)
+
+
 def shape_value(shape: Sequence[tuple[float, float]], x: FloatArray) -> FloatArray:
     """float32[k]: a piecewise-linear shape at utilisations ``x``."""
     points = [(np.float32(px), np.float32(py)) for px, py in shape]

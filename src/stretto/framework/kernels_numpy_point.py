@@ -16,6 +16,7 @@ from stretto.framework.formulas_amounts import (
     PairWeights,
     amount_score,
     pair_score,
+    ratio_match,
     shares,
 )
 from stretto.framework.program import (
@@ -27,7 +28,7 @@ from stretto.framework.program import (
     StaticTable,
     TypicalPods,
 )
-from stretto.state.resources import CPU
+from stretto.state.resources import CPU, MEMORY
 
 SlotArray = npt.NDArray[np.integer[Any]]
 RowArray = npt.NDArray[np.int16]
@@ -177,6 +178,9 @@ def _score(program: Program, o: int, c: int, slots: SlotArray, state: State) -> 
         return amount_score(compiled, [_amount(classes, c, r, slots, state) for r in columns])
     devices, wanted = devices_of(state, slots), wanted_of(classes, c, 0)
     cpu = state.free[CPU][slots]
+    if code is Code.RATIO_MATCH:
+        asked = int(classes.ask[c, CPU]), int(classes.ask[c, MEMORY])
+        return ratio_match(state.free[CPU][slots], state.free[MEMORY][slots], asked)
     if code is Code.FGD:
         return gpu.fgd(program.typical, cpu, devices, wanted, program.thresholds).score
     if code is Code.DOT_PROD:

@@ -26,6 +26,7 @@ _BEST_FIT = int(Code.BEST_FIT)
 _GPU_PACKING = int(Code.GPU_PACKING)
 _GPU_CLUSTERING = int(Code.GPU_CLUSTERING)
 _FGD = int(Code.FGD)
+_RATIO_MATCH = int(Code.RATIO_MATCH)
 
 
 @njit(**_INLINE)
@@ -95,6 +96,17 @@ def linear_score(code, classes, scores, o, c, s, free, percent):
     if code == _RATIO:
         return np.int32(total / weights + np.float32(0.5))
     return np.int32(total / weights)
+
+
+@njit(**_FLAGS)
+def ratio_match(free_cpu, free_memory, cpu, memory):
+    """How near the ratios of what is free and of what is asked are; ``formulas_amounts``."""
+    node, pod = np.float64(free_cpu) * memory, np.float64(free_memory) * cpu
+    if node <= 0.0 or pod <= 0.0:
+        return np.int32(0)
+    if node <= pod:
+        return np.int32(50 + np.int32(50.0 * (node / pod)))
+    return np.int32(50.0 * (pod / node))
 
 
 @njit(**_FLAGS)
@@ -345,6 +357,8 @@ def slot_value(classes, static, pair, scores, typical, thresholds, c, s, state):
         code = scores.code[o]
         if code <= _RATIO:
             value = linear_score(code, classes, scores, o, c, s, free, percent)
+        elif code == _RATIO_MATCH:
+            value = ratio_match(free[0, s], free[1, s], classes.ask[c, 0], classes.ask[c, 1])
         elif code == _FGD:
             value = np.int32(fgd_score(classes, c, s, view, typical, thresholds)[0])
         else:

@@ -28,6 +28,7 @@ DEFAULT_FILTERS: Final = (
     "NodePorts",
     "NodeResourcesFit",
     "Devices",
+    "NonNativeTopology",
     "PodTopologySpread",
     "InterPodAffinity",
 )

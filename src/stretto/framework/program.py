@@ -42,6 +42,8 @@ class Code(IntEnum):
     GPU_CLUSTERING = 7
     #: Least growth of fragmentation (FGD, ATC 2023).
     FGD = 8
+    #: CPU and memory free in the ratio in which they are asked for (Gödel's AdaptiveCpuToMemRatio).
+    RATIO_MATCH = 9
 
 
 class CompiledScore(NamedTuple):

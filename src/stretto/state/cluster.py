@@ -28,7 +28,7 @@ from stretto.state.ledger import Ledger
 from stretto.state.nodes import Nodes, zone_name
 from stretto.state.objects import Objects
 from stretto.state.pods import NO_SLOT, Pods
-from stretto.state.resources import check_amounts
+from stretto.state.resources import CPU, MEMORY, check_amounts
 from stretto.state.topology import DEVICE_BITS, Topology
 from stretto.state.topology_notes import MICRO_TOPOLOGY, format_micro_topology
 from stretto.state.traits import TraitTable
@@ -215,11 +215,22 @@ class Cluster:
                 self.pods.devices[row] = self.topology.take(
                     row, slot, int(self.pods.devices[row]), pod
                 )
+        self._note_asked(slot)
         self.abnormal.pop(key, None)
         if problems:
             self.abnormal[key] = f"customnoderesource {name}: " + "; ".join(problems)
         self.ledger.touch_static([slot])
         self._tell(slot)
+
+    def _note_asked(self, slot: int) -> None:
+        """Remember what the pods in a node's measurement ask: later ones are not in it."""
+        reports = self.nodes.reports
+        asked = self.ledger.used[slot, [CPU, MEMORY]].copy()
+        for row in self.pods.on_slot(slot).tolist():
+            if not reports.is_measured(slot, self.pods.key(row)):
+                wants = dict(self.classes[int(self.pods.class_id[row])].requests)
+                asked -= [wants.get(CPU, 0), wants.get(MEMORY, 0)]
+        reports.asked[slot] = asked
 
     def bind_notes(self, row: int, mask: int) -> dict[str, str] | None:
         """What is written on a pod with its bind: its devices and its NUMA nodes."""

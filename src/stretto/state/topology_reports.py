@@ -32,6 +32,10 @@ class Reports:
         self.born: dict[str, str] = {}
         #: int64[slot, 2]: CPU in milli and memory in bytes that are really used; -1 unmeasured.
         self.used: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
+        #: int64[slot, 2]: what the measured pods had asked for then.
+        self.asked: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
+        #: RFC 3339 time of the newest measurement of any node.
+        self.newest: str = NEVER_MEASURED
         #: RFC 3339 time of the measurement by slot; empty where there is none.
         self.measured_at: list[str] = []
         #: Taints for pods of one quality of service, by slot.
@@ -39,13 +43,30 @@ class Reports:
         #: Rises whenever anything is reported.
         self.version: int = 0
         self._settled: set[int] = set()
+        self._listed: dict[int, frozenset[str]] = {}
 
     def grow(self, size: int) -> None:
         """Have room for so many slots."""
         missing = size - len(self.used)
         if missing > 0:
             self.used = np.concatenate([self.used, np.full((missing, 2), -1, np.int64)])
+            self.asked = np.concatenate([self.asked, np.zeros((missing, 2), np.int64)])
             self.measured_at.extend([NEVER_MEASURED] * missing)
+
+    def used_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """int64[k, 2]: what is really used on some slots; -1 where nobody has measured."""
+        self.grow(int(slots.max(initial=-1)) + 1)
+        return self.used[slots]
+
+    def asked_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """int64[k, 2]: what the measured pods of some slots had asked for."""
+        self.grow(int(slots.max(initial=-1)) + 1)
+        return self.asked[slots]
+
+    def is_measured(self, slot: int, pod: str) -> bool:
+        """Whether a pod (``namespace/name``) is in the measurement of its node."""
+        listed = self._listed.get(slot)
+        return listed is None or pod in listed
 
     def keep(self, report: CustomNodeResource) -> None:
         """A report came."""
@@ -92,6 +113,7 @@ class Reports:
         self.measured_at[slot] = NEVER_MEASURED
         self.taints.pop(slot, None)
         self._settled.discard(slot)
+        self._listed.pop(slot, None)
 
     def _measure(
         self,
@@ -107,6 +129,9 @@ class Reports:
         if used is not None:
             self.used[slot] = _usage(used)
             self.measured_at[slot] = status.update_time or NEVER_MEASURED
+            self.newest = max(self.newest, self.measured_at[slot])
+            if status.group_metric:
+                self._listed[slot] = frozenset(p for g in status.group_metric for p in g.pod_list)
         for each in status.node_metric.numa_usage:
             if layout.numbers and each.numa_id not in layout.numbers:
                 complain(

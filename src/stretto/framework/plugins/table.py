@@ -5,6 +5,7 @@ from typing import Final
 from stretto.base.registry import Registry
 from stretto.framework.contract import Rule
 from stretto.framework.plugins.allocation import NodeResourcesBalancedAllocation
+from stretto.framework.plugins.cpu_memory_ratio import AdaptiveCpuToMemRatio
 from stretto.framework.plugins.devices import Devices
 from stretto.framework.plugins.fit import NodeResourcesFit
 from stretto.framework.plugins.gpu_policies import (
@@ -16,11 +17,16 @@ from stretto.framework.plugins.gpu_policies import (
     Random,
 )
 from stretto.framework.plugins.inter_pod_affinity import InterPodAffinity
+from stretto.framework.plugins.load_aware import LoadAware
 from stretto.framework.plugins.node_affinity import NodeAffinity
+from stretto.framework.plugins.node_label import NodeLabel
 from stretto.framework.plugins.node_name import NodeName
 from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
+from stretto.framework.plugins.numa import NonNativeTopology
 from stretto.framework.plugins.pod_topology_spread import PodTopologySpread
 from stretto.framework.plugins.ports import NodePorts
+from stretto.framework.plugins.resource_affinity import NodeResourcesAffinity
+from stretto.framework.plugins.sub_cluster import SubCluster
 from stretto.framework.plugins.taints import TaintToleration
 
 RULES: Final[Registry[type[Rule]]] = Registry(
@@ -33,9 +39,15 @@ RULES: Final[Registry[type[Rule]]] = Registry(
         "NodePorts": NodePorts,
         "NodeResourcesFit": NodeResourcesFit,
         "Devices": Devices,
+        "NonNativeTopology": NonNativeTopology,
         "PodTopologySpread": PodTopologySpread,
         "InterPodAffinity": InterPodAffinity,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
+        "NodeLabel": NodeLabel,
+        "SubCluster": SubCluster,
+        "LoadAware": LoadAware,
+        "NodeResourcesAffinity": NodeResourcesAffinity,
+        "AdaptiveCpuToMemRatio": AdaptiveCpuToMemRatio,
         "Random": Random,
         "DotProd": DotProd,
         "GpuClustering": GpuClustering,

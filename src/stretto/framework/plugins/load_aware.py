@@ -1,0 +1,160 @@
+"""LoadAware: nodes by what is really used of them, as their agents measure it.
+
+The filter refuses nodes that would be used beyond a threshold, the score prefers those with much
+left. What a node would be used to is what was measured, what has been asked for since (scaled), and
+what the pod itself asks (scaled): a measurement is a minute old, and pods that came since are not
+in it. A node that nobody has measured passes, with a score of 0; a measurement that is much older
+than the newest one counts as none (or refuses, with ``filterExpiredNodeMetrics``).
+"""
+
+from collections.abc import Hashable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.errors import InputError
+from stretto.framework import arguments as read
+from stretto.framework.contract import (
+    TOP_SCORE,
+    BoolArray,
+    FilterRule,
+    IntArray,
+    Refusal,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.resources import CPU, MEMORY
+from stretto.state.units import Cure
+
+NAME: Final = "LoadAware"
+COLUMNS: Final[Mapping[str, int]] = {"cpu": CPU, "memory": MEMORY}
+"""What is measured."""
+THRESHOLDS: Final[Mapping[str, int]] = {"cpu": 65, "memory": 95}
+"""Percent of a node that may really be used, where the profile does not say."""
+FACTORS: Final[Mapping[str, int]] = {"cpu": 85, "memory": 70}
+"""Percent of what pods ask that they are expected to use."""
+EXPIRATION: Final = 180
+"""Seconds after which a measurement is old."""
+HOT: Final = "node(s) {} usage exceed threshold"
+EXPIRED: Final = "node(s) nodeMetric expired"
+_KEYS: Final = (
+    "resources",
+    "usageThresholds",
+    "estimatedScalingFactors",
+    "filterExpiredNodeMetrics",
+    "nodeMetricExpirationSeconds",
+    "estimator",
+)
+
+
+class LoadAware(FilterRule, ScoreRule):
+    """Filters and scores nodes by their measured load."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = (
+        Cure.POD_LEFT | Cure.NODE_ADDED | Cure.NODE_GREW | Cure.NODE_LABELS | Cure.POD_CHANGED
+    )
+    FOLLOWS_LOAD: ClassVar[bool] = True
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Read weights, thresholds and factors by resource, and what to do about old news."""
+        super().__init__(args)
+        given = read.arguments(args, _KEYS, NAME)
+        where = f"args of {NAME}"
+        weights = read.resource_weights(given.get("resources"), f"{where}: resources")
+        #: Weights by resource.
+        self.weights = {read.one_of(n, COLUMNS, f"{where}: resources"): w for n, w in weights}
+        #: Percent that may be used, by resource; 0 for any.
+        self.thresholds = _percents(given, "usageThresholds", THRESHOLDS)
+        #: Percent of requests that are expected to be used, by resource.
+        self.factors = _percents(given, "estimatedScalingFactors", FACTORS)
+        #: Seconds after which a measurement is old.
+        self.expiration = read.whole(
+            given.get("nodeMetricExpirationSeconds", EXPIRATION), 1, 1 << 31, where
+        )
+        expired = given.get("filterExpiredNodeMetrics", False)
+        if not isinstance(expired, bool):
+            raise InputError(f"{where}: filterExpiredNodeMetrics", expired, "true or false")
+        #: Whether old measurements refuse.
+        self.refuses_old = expired
+        read.one_of(
+            given.get("estimator", "nodeMetric"), ("nodeMetric", "default"), f"{where}: estimator"
+        )
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """What the pod asks of what is measured."""
+        asked = dict(pod.requests)
+        return tuple(asked.get(column, 0) for column in COLUMNS.values())
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where no threshold would be passed."""
+        passes = np.ones(len(slots), np.bool_)
+        for each in self._refused(pod, view, slots).values():
+            passes &= ~each
+        return passes
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """One reason a resource, and one for old measurements."""
+        found = self._refused(pod, view, slots)
+        return [Refusal(reason, mask) for reason, mask in found.items() if mask.any()]
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: the weighted mean of what would be left, in percent; 0 where not measured."""
+        known, total = self._known(view, slots), np.zeros(len(slots), np.float64)
+        for name, weight in self.weights.items():
+            left = TOP_SCORE - self._percent(pod, view, slots, name)
+            total += weight * left.clip(0, TOP_SCORE)
+        mean = (total / max(1, sum(self.weights.values()))).astype(np.int32)
+        return np.where(known, mean, 0).astype(np.int32)
+
+    def _refused(self, pod: PodClass, view: View, slots: SlotArray) -> dict[str, BoolArray]:
+        known, found = self._known(view, slots), {}
+        for name, threshold in self.thresholds.items():
+            if threshold:
+                hot = self._percent(pod, view, slots, name).round() > threshold
+                found[HOT.format(name)] = hot & known
+        if self.refuses_old:
+            measured = view.nodes.reports.used_on(slots)[:, 0] >= 0
+            found[EXPIRED] = measured & ~known
+        return found
+
+    def _known(self, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: where there is a measurement that is not old."""
+        reports = view.nodes.reports
+        known: BoolArray = reports.used_on(slots)[:, 0] >= 0
+        newest = _seconds(reports.newest)
+        for i in np.flatnonzero(known).tolist():
+            age = newest - _seconds(reports.measured_at[int(slots[i])])
+            known[i] = age <= self.expiration
+        return known
+
+    def _percent(
+        self, pod: PodClass, view: View, slots: SlotArray, name: str
+    ) -> npt.NDArray[np.float64]:
+        """float64[k]: what would be used of a resource, in percent of what the node gives."""
+        ledger, reports, column = view.columns.ledger, view.nodes.reports, COLUMNS[name]
+        factor, asked = self.factors.get(name, 100) / 100, dict(pod.requests).get(column, 0)
+        since = ledger.used[slots, column] - reports.asked_on(slots)[:, column]
+        used = reports.used_on(slots)[:, column] + factor * (np.maximum(since, 0) + asked)
+        given = ledger.alloc[slots, column]
+        return np.asarray(100.0 * used / np.maximum(given, 1), np.float64)
+
+
+def _percents(given: Mapping[str, Any], key: str, usual: Mapping[str, int]) -> dict[str, int]:
+    where = f"args of {NAME}: {key}"
+    found = read.mapping(given.get(key), COLUMNS, where)
+    return {**usual, **{n: read.whole(p, 0, 1000, f"{where}.{n}") for n, p in found.items()}}
+
+
+def _seconds(text: str) -> float:
+    """Seconds since the epoch of an RFC 3339 time; 0 for what cannot be read."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,97 @@
+"""NodeLabel: nodes by whether they have some labels, whatever the values.
+
+A profile says which labels must be there (or must not), and which are preferred to be (or not to
+be). The arguments are kube-scheduler's and Gödel's. The score is absolute: of the preferences, the
+percentage that the node meets.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.framework import arguments as read
+from stretto.framework.contract import (
+    TOP_SCORE,
+    BoolArray,
+    FilterRule,
+    IntArray,
+    Refusal,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.units import Cure
+
+NAME: Final = "NodeLabel"
+REASON: Final = "node(s) didn't have the requested labels"
+_KEYS: Final = (
+    "presentLabels",
+    "absentLabels",
+    "presentLabelsPreference",
+    "absentLabelsPreference",
+)
+
+
+class NodeLabel(FilterRule, ScoreRule):
+    """Filters and scores nodes by the presence of labels."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_LABELS
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Read four lists of label keys."""
+        super().__init__(args)
+        given = read.arguments(args, _KEYS, NAME)
+        lists = {key: _labels(given.get(key), key) for key in _KEYS}
+        #: Labels that a node must have, and those it must not.
+        self.present, self.absent = lists["presentLabels"], lists["absentLabels"]
+        #: Labels that a node should have, and those it should not.
+        self.wanted, self.unwanted = (
+            lists["presentLabelsPreference"],
+            lists["absentLabelsPreference"],
+        )
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The same for every pod; no say where nothing is asked for."""
+        lists = (self.present, self.absent, self.wanted, self.unwanted)
+        return NAME if any(lists) else None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where every label is there, or is not, as it must be."""
+        passes = np.ones(len(slots), np.bool_)
+        for key in self.present:
+            passes &= _has(view, key, slots)
+        for key in self.absent:
+            passes &= ~_has(view, key, slots)
+        return passes
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Nodes with other labels; evicting pods does not help."""
+        refused = ~self.filter(pod, view, slots)
+        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: the percentage of preferences that a node meets."""
+        met, count = np.zeros(len(slots), np.int32), len(self.wanted) + len(self.unwanted)
+        for key in self.wanted:
+            met += _has(view, key, slots)
+        for key in self.unwanted:
+            met += ~_has(view, key, slots)
+        return met * np.int32(TOP_SCORE) // np.int32(max(1, count))
+
+
+def _labels(value: Any, key: str) -> tuple[str, ...]:
+    where = f"args of {NAME}: {key}"
+    return tuple(
+        read.text(each, f"{where}[{i}]") for i, each in enumerate(read.sequence(value, where))
+    )
+
+
+def _has(view: View, key: str, slots: SlotArray) -> BoolArray:
+    """bool[k]: where a node has a label."""
+    has: BoolArray = view.nodes.labels.column(key)[slots] > 0
+    return has

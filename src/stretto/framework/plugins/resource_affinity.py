@@ -1,0 +1,74 @@
+"""NodeResourcesAffinity: scarce resources are kept for the pods that ask for them.
+
+A pod that asks for one of the named resources prefers nodes that have it; one that does not
+prefers nodes that have none of them. The score is 100 or 0 a resource, and their mean counts.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.framework import arguments as read
+from stretto.framework.contract import (
+    TOP_SCORE,
+    BoolArray,
+    IntArray,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+
+NAME: Final = "NodeResourcesAffinity"
+SCARCE: Final = ("nvidia.com/gpu", "bytedance.com/sriov.nic")
+"""What is scarce where the profile does not say."""
+
+
+class NodeResourcesAffinity(ScoreRule):
+    """Scores by whether a node has what a pod asks, and nothing scarce beside."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Read ``resources``: the names of the scarce ones."""
+        super().__init__(args)
+        given = read.arguments(args, ("resources",), NAME).get("resources")
+        where = f"args of {NAME}: resources"
+        names = tuple(
+            read.text(each, f"{where}[{i}]") for i, each in enumerate(read.sequence(given, where))
+        )
+        #: Names of the scarce resources.
+        self.resources = names or SCARCE
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """Which scarce resources a pod asks for, by kind or by column."""
+        kinds = {request.kind for request in pod.devices}
+        return (
+            tuple(name for name in self.resources if name in kinds),
+            tuple(column for column, _ in pod.requests),
+        )
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: 100 where the node has exactly those of the scarce that are asked for."""
+        kinds = {request.kind for request in pod.devices}
+        columns = {column for column, _ in pod.requests}
+        known = view.columns.ledger.resources.known
+        total = np.zeros(len(slots), np.int32)
+        for name in self.resources:
+            asked = name in kinds or known(name) in columns
+            total += (_has(view, name, slots) == asked) * np.int32(TOP_SCORE)
+        return total // np.int32(len(self.resources))
+
+
+def _has(view: View, name: str, slots: SlotArray) -> BoolArray:
+    """bool[k]: whether nodes have any of a resource, as devices or as an amount."""
+    ledger = view.columns.ledger
+    kind = ledger.devices.kind_number(name)
+    has: BoolArray = (ledger.devices.kind[slots] == kind).any(axis=1)
+    column = ledger.resources.known(name)
+    if column is not None and column < ledger.alloc.shape[1]:
+        has |= ledger.alloc[slots, column] > 0
+    return has

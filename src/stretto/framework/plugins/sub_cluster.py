@@ -1,0 +1,69 @@
+"""SubCluster: nodes that bear a sub-cluster's name are for the pods that ask for it.
+
+``key`` names the node label, and the entry of a pod's node selector, that say which sub-cluster.
+A pod that names none sees every node, as in Gödel; with ``isolated: true`` it sees only nodes that
+belong to none.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.base.errors import InputError
+from stretto.framework import arguments as read
+from stretto.framework.contract import (
+    BoolArray,
+    FilterRule,
+    Refusal,
+    Scope,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.units import Cure
+
+NAME: Final = "SubCluster"
+REASON: Final = "node(s) belonged to another sub-cluster"
+
+
+class SubCluster(FilterRule):
+    """Keeps pods to the nodes of their sub-cluster."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_LABELS | Cure.POD_CHANGED
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Read ``key``, and ``isolated``."""
+        super().__init__(args)
+        given = read.arguments(args, ("key", "isolated"), NAME)
+        #: The label; empty where there are no sub-clusters.
+        self.key = read.text(given["key"], f"args of {NAME}: key") if "key" in given else ""
+        isolated = given.get("isolated", False)
+        if not isinstance(isolated, bool):
+            raise InputError(f"args of {NAME}: isolated", isolated, "true or false")
+        #: Whether pods that name no sub-cluster stay out of all of them.
+        self.isolated = isolated
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The sub-cluster that a pod names; no say where it may go anywhere."""
+        if not self.key:
+            return None
+        named = pod.spec.node_selector.get(self.key, "")
+        return (self.key, named) if named or self.isolated else None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True on the nodes of the pod's sub-cluster."""
+        if self.signature(pod) is None:
+            return np.ones(len(slots), np.bool_)
+        named = pod.spec.node_selector.get(self.key, "")
+        if named:
+            return view.nodes.labels.equal(self.key, named, slots)
+        outside: BoolArray = view.nodes.labels.column(self.key)[slots] == 0
+        return outside
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Nodes of other sub-clusters; evicting pods does not help."""
+        refused = ~self.filter(pod, view, slots)
+        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
