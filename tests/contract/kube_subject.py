@@ -32,6 +32,7 @@ def kube_subject(plane: ControlPlane) -> Subject:
 
 def wipe(plane: ControlPlane) -> None:
     """Remove all objects of the suite, held or on a node."""
+    plane.install((QUEUE,))
     for item in json.loads(plane.ask("GET", collection(POD)).body)["items"]:
         meta = item["metadata"]
         if meta.get("finalizers"):

@@ -193,6 +193,11 @@ class ControlPlane:
         name = f"{user}-{server.rpartition(':')[2]}" if server else user
         return self.credentials.kubeconfig(name, server or self.server, {"token": token})
 
+    @property
+    def port(self) -> int:
+        """The API server's port."""
+        return self._ports[2]
+
     # ------------------------------------------------------------ commands
 
     def _add(self, name: str, command: list[str]) -> None:

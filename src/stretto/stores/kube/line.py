@@ -6,7 +6,10 @@ token would travel along), and no answer is read beyond its bound.
 """
 
 import asyncio
+import contextlib
+import socket
 import ssl
+import weakref
 from typing import Final, NamedTuple
 
 import aiohttp
@@ -17,8 +20,9 @@ from stretto.base.errors import StrettoError, UnreachableError
 from stretto.stores.kube.access import Access, Login
 from stretto.stores.kube.options import KubeOptions
 
-_FAREWELLS: Final = 8
-"""Rounds of the loop in which closed connections come to their end."""
+_FAREWELLS: Final = 100
+_FAREWELL: Final = 0.01
+"""Connections that were closed may take so many seconds, so many times, to be gone."""
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
@@ -68,6 +72,7 @@ class Line:
         self._read_at = 0.0
         self._lock = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def login(self, refused: Login | None = None) -> Login:
         """The login to use; ``refused`` is one that the server did not take."""
@@ -121,8 +126,13 @@ class Line:
         if self._session is not None:
             await self._session.close()
             self._session = None
-            for _ in range(_FAREWELLS):  # transports end in callbacks of the loop
-                await asyncio.sleep(0)
+        for each in list(self._sockets):
+            with contextlib.suppress(OSError):  # closed already, or never connected
+                each.shutdown(socket.SHUT_RDWR)
+        for _ in range(_FAREWELLS):  # an orderly goodbye to a server that is gone takes for ever
+            if all(each.fileno() < 0 for each in list(self._sockets)):
+                return
+            await asyncio.sleep(_FAREWELL)
 
     async def _once(self, login: Login, request: Request) -> Answer:
         options = self.options
@@ -158,7 +168,9 @@ class Line:
 
     def _sessions(self) -> aiohttp.ClientSession:
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60.0)  # lanes bound them
+            connector = aiohttp.TCPConnector(  # without a limit: lanes bound them
+                limit=0, keepalive_timeout=60.0, socket_factory=self._socket
+            )
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -167,6 +179,13 @@ class Line:
             # A PUT or DELETE sent again behind our back would meet its own first success.
             self._session._retry_connection = False  # noqa: SLF001
         return self._session
+
+    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        """A socket that we know of, so that it is surely closed in the end."""
+        family, kind, protocol, *_ = address
+        made = socket.socket(family, kind, protocol)
+        self._sockets.add(made)
+        return made
 
     def _told(self, error: Exception, login: Login) -> StrettoError:
         """A library's error as one of ours."""

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 
 from stretto.api.kinds import POD, Kind
-from stretto.base.errors import InputError, StrettoError
+from stretto.base.errors import InputError, StrettoError, UnreachableError
 from stretto.stores.kube.answers import read_error
 from stretto.stores.kube.line import Answer, LostError, NotSentError
 from stretto.stores.kube.objects import record_of, version_of
@@ -48,6 +48,8 @@ class _Page(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
+_DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+"""Where custom kinds are defined."""
 _PAGE: Final = msgspec.json.Decoder(_Page)
 
 
@@ -62,6 +64,7 @@ class Reads:
         self._sender = sender
         #: Whether the server gives lists as streams, as far as is known.
         self.streams = True
+        self._served: set[Kind] = set()
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
         """The object as it is now, or ``None``.
@@ -113,6 +116,7 @@ class Reads:
         async for changes in changes_of(response, self._sender.options.most_line):
             for change in changes:
                 if change.ends_the_list:
+                    self._served.add(kind)
                     return Listing(_ordered(records), version_of(change.object))
                 if change.type != "ADDED":
                     raise _NoStreamError(change.type)
@@ -132,13 +136,29 @@ class Reads:
     async def _page(self, kind: Kind, selection: Selection) -> Listing:
         answer = await self._sender.read(_list_path(kind, selection))
         if answer.status == 404:
+            await self._check_absent(kind)
             return Listing([], await self._version())
         if answer.status != 200:
             raise read_error(kind, "list", answer)
+        self._served.add(kind)
         page = _decoded(answer, kind)
         records = [record_of(kind, raw) for raw in page.items or ()]
         version = int(page.metadata.resource_version)
         return Listing(records, version, page.metadata.continue_)
+
+    async def _check_absent(self, kind: Kind) -> None:
+        """Make sure that a kind which is not served is not there.
+
+        A server that starts has yet to find its custom kinds, and an empty list would mean that
+        all their objects are gone.
+
+        Raises:
+            UnreachableError: it is defined, or was served before.
+        """
+        answer = await self._sender.read(f"{_DEFINITIONS}/{kind.resource}")
+        if answer.status == 404 or (answer.status == 403 and kind not in self._served):
+            return
+        raise UnreachableError(f"list {kind.resource}", "the server does not serve it yet")
 
     async def _version(self) -> int:
         """The server's version now: what stands for the list of a kind that it does not have.
