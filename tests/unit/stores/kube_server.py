@@ -1,0 +1,126 @@
+"""A server that answers as a test tells it to, over plain HTTP on loopback."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from stretto.base.rng import Rng
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.loop import LoopThread
+from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.store import KubeStore
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+QUICK = KubeOptions(
+    write_patience=1.0,
+    read_patience=1.0,
+    answer=1.0,
+    first_wait=0.01,
+    longest_wait=0.05,
+    most_bytes=1 << 20,
+    most_line=1 << 16,
+)
+
+
+class Server:
+    """Answers each request by the first rule that has one."""
+
+    def __init__(self, folder: Path) -> None:
+        #: Requests so far, as ``METHOD path``.
+        self.asked: list[str] = []
+        #: Asked in turn; a rule that answers ``None`` passes.
+        self.rules: list[Callable[[web.Request], Any]] = []
+        self._folder = folder
+        self._loop = LoopThread("fake-server")
+        self._runner, self.port = self._loop.run(self._start())
+        self._stores: list[KubeStore] = []
+
+    def store(self, options: KubeOptions = QUICK) -> KubeStore:
+        """A store that talks to it."""
+        path = self._folder / "kubeconfig"
+        config = {
+            "current-context": "x",
+            "clusters": [{"name": "x", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+            "users": [{"name": "x", "user": {"token": "secret"}}],
+            "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+        }
+        path.write_text(json.dumps(config))
+        self._stores.append(KubeStore(KubeconfigAccess(path), Rng(1), options))
+        return self._stores[-1]
+
+    def close(self) -> None:
+        """End it and its stores."""
+        for store in self._stores:
+            store.close()
+        self._loop.close(self._runner.cleanup)
+
+    async def _start(self) -> tuple[web.AppRunner, int]:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._serve)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        return runner, runner.addresses[0][1]
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(f"{request.method} {request.path}")
+        for rule in self.rules:
+            answer = rule(request)
+            if asyncio.iscoroutine(answer):
+                answer = await answer
+            if answer is not None:
+                return answer
+        return status(404, "NotFound")
+
+
+def status(
+    code: int, reason: str = "", message: str = "", after: int | None = None
+) -> web.Response:
+    """A Status as an API server sends it."""
+    body = {"kind": "Status", "code": code, "reason": reason, "message": message or reason}
+    headers = {} if after is None else {"Retry-After": str(after)}
+    return web.json_response(body, status=code, headers=headers)
+
+
+def pod(name: str, version: int, **spec: Any) -> dict[str, Any]:
+    """A pod as an API server shows it."""
+    meta = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    return {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {**meta, "resourceVersion": str(version)},
+        "spec": {"containers": [], **spec},
+    }
+
+
+def once(*answers: web.Response) -> Callable[[web.Request], Any]:
+    """A rule that gives these answers, one a request, and then passes."""
+    left = list(answers)
+    return lambda _: left.pop(0) if left else None
+
+
+def at(method: str, ending: str, answer: Callable[[], Any]) -> Callable[[web.Request], Any]:
+    """A rule for a method and the end of a path."""
+    return lambda asked: (
+        answer() if asked.method == method and asked.path.endswith(ending) else None
+    )
+
+
+def lines(*changes: dict[str, Any], hold: float = 0.0) -> Callable[[web.Request], Any]:
+    """A rule that answers watches with these lines, then ends after a while."""
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for change in changes:
+            await response.write(json.dumps(change).encode() + b"\n")
+        await asyncio.sleep(hold)
+        return response
+
+    return lambda asked: stream(asked) if "watch" in asked.query else None

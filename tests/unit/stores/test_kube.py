@@ -1,0 +1,234 @@
+"""What a store makes of a server's answers, the strange ones too."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from stretto.api.kinds import EVENT, POD, QUEUE
+from stretto.base.errors import NotAllowedError, TooOldError, UnreachableError
+from stretto.stores.store import Bind, Code, Event, EventType, Outcome, Selection, Watch
+from tests.unit.stores.kube_server import Server, at, lines, once, pod, status
+
+BODY = b'{"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": []}}'
+BIND = Bind("default", "web", "uid-web", "n1")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path)
+    yield server
+    server.close()
+
+
+def polled(watch: Watch, count: int) -> list[Event]:
+    """The next changes, within a few seconds."""
+    events: list[Event] = []
+    for _ in range(300):
+        events += watch.poll()
+        if len(events) >= count:
+            break
+        time.sleep(0.01)
+    return events
+
+
+# ---------------------------------------------------------------- outcomes of writes
+
+
+def test_a_throttled_write_is_sent_again(server: Server) -> None:
+    server.rules = [
+        once(status(429, "TooManyRequests", after=0)),
+        once(web.json_response(pod("web", 5))),
+    ]
+    assert server.store().create(POD, [BODY])[0].outcome is Outcome.OK
+    assert len(server.asked) == 2
+
+
+def test_a_write_that_stays_throttled_is_refused_with_what_the_server_asked(server: Server) -> None:
+    server.rules = [lambda _: status(429, "TooManyRequests", after=7)]
+    reply = server.store().create(POD, [BODY])[0]
+    assert (reply.outcome, reply.code) == (Outcome.REFUSED, Code.TOO_MANY_REQUESTS)
+    assert reply.retry_after == 7
+
+
+def test_a_write_that_failed_inside_is_unknown_and_not_sent_again(server: Server) -> None:
+    server.rules = [lambda _: status(500, "InternalError", "etcdserver: request timed out")]
+    assert server.store().create(POD, [BODY])[0].outcome is Outcome.UNKNOWN
+    assert len(server.asked) == 1
+
+
+def test_a_bind_that_failed_inside_is_asked_for_again_and_found_done(server: Server) -> None:
+    server.rules = [
+        at("POST", "binding", once_then(status(500), status(409, "Conflict"))),
+        at("GET", "web", lambda: web.json_response(pod("web", 9, nodeName="n1"))),
+    ]
+    reply = server.store().bind([BIND])[0]
+    assert reply.outcome is Outcome.OK
+
+
+def test_a_bind_that_lost_to_another_node_is_a_conflict(server: Server) -> None:
+    server.rules = [
+        at("POST", "binding", lambda: status(409, "Conflict", "already assigned")),
+        at("GET", "web", lambda: web.json_response(pod("web", 9, nodeName="n2"))),
+    ]
+    reply = server.store().bind([BIND])[0]
+    assert reply.outcome is Outcome.CONFLICT
+    assert reply.record is not None
+    assert reply.record.node == "n2"
+
+
+def test_a_redirect_is_not_followed(server: Server) -> None:
+    server.rules = [
+        at("POST", "/elsewhere", lambda: web.json_response(pod("web", 5))),
+        lambda _: web.Response(status=307, headers={"Location": "/elsewhere"}),
+    ]
+    reply = server.store().create(POD, [BODY])[0]
+    assert reply.outcome is Outcome.REFUSED
+    assert "redirect" in reply.message
+    assert len(server.asked) == 1
+
+
+def test_an_answer_without_end_is_cut_off(server: Server) -> None:
+    server.rules = [lambda _: web.Response(body=b"x" * (2 << 20))]
+    store = server.store()
+    assert store.create(POD, [BODY])[0].outcome is Outcome.UNKNOWN
+    with pytest.raises(UnreachableError, match="more than"):
+        store.get(POD, "default", "web")
+
+
+def test_events_that_are_throttled_do_not_hold_up_binds(server: Server) -> None:
+    server.rules = [
+        at("POST", "events", lambda: status(429, "TooManyRequests", after=1)),
+        at("POST", "binding", lambda: web.json_response({"kind": "Status"}, status=201)),
+    ]
+    store = server.store()
+    store.create(EVENT, [BODY.replace(b"web", f"e{n}".encode()) for n in range(20)])
+    before = len(server.asked)
+    assert {reply.outcome for reply in store.bind([BIND] * 50)} == {Outcome.OK}
+    assert all(asked.endswith("binding") for asked in server.asked[before:])
+
+
+# ---------------------------------------------------------------- lists
+
+
+def test_a_list_is_a_stream_up_to_its_bookmark(server: Server) -> None:
+    server.rules = [lines(added("b", 4), added("a", 3), listed(7), added("later", 8), hold=5)]
+    listing = server.store().list(POD)
+    assert [record.name for record in listing.records] == ["a", "b"]
+    assert listing.version == 7
+
+
+def test_a_server_that_cannot_stream_lists_is_asked_for_pages(server: Server) -> None:
+    pages = [page(["b"], 7, "more"), page(["a"], 7)]
+    server.rules = [
+        lambda asked: status(422, "Invalid") if "watch" in asked.query else None,
+        at("GET", "pods", lambda: web.json_response(pages.pop(0))),
+    ]
+    listing = server.store().list(POD)
+    assert [record.name for record in listing.records] == ["a", "b"]
+
+
+def test_a_stream_that_breaks_in_the_middle_is_no_list(server: Server) -> None:
+    server.rules = [
+        lines(added("a", 3)),
+        at("GET", "pods", lambda: web.json_response(page(["a", "b"], 9))),
+    ]
+    assert len(server.store().list(POD).records) == 2
+
+
+def test_a_kind_that_is_not_defined_has_an_empty_list(server: Server) -> None:
+    server.rules = [at("GET", "pods", lambda: web.json_response(page([], 12)))]
+    listing = server.store().list(QUEUE)
+    assert (list(listing.records), listing.version) == ([], 12)
+
+
+def test_a_kind_that_is_defined_but_not_served_yet_is_no_empty_list(server: Server) -> None:
+    server.rules = [
+        at("GET", "queues.scheduling.stretto.dev", lambda: web.json_response({})),
+        at("GET", "pods", lambda: web.json_response(page([], 12))),
+    ]
+    with pytest.raises(UnreachableError, match="queues"):
+        server.store().list(QUEUE)
+
+
+def test_a_missing_right_names_verb_and_resource(server: Server) -> None:
+    server.rules = [lambda _: status(403, "Forbidden", "somebody cannot")]
+    with pytest.raises(NotAllowedError, match="list pods is not allowed: somebody cannot"):
+        server.store().list(POD, Selection(namespace="default"))
+
+
+# ---------------------------------------------------------------- watches
+
+
+def test_a_watch_goes_on_from_its_bookmark(server: Server) -> None:
+    first = lines(added("a", 3), bookmark(40))
+    seen: list[str] = []
+
+    def answer(asked: web.Request) -> object:
+        seen.append(asked.query["resourceVersion"])
+        return first(asked) if len(seen) == 1 else lines(added("b", 41), hold=5)(asked)
+
+    server.rules = [answer]
+    events = polled(server.store().watch(POD, 2), 2)
+    assert [event.record.name for event in events] == ["a", "b"]
+    assert seen[:2] == ["2", "40"]
+
+
+def test_a_watch_tells_no_change_twice(server: Server) -> None:
+    server.rules = [lines(added("a", 3), added("a", 3), added("b", 4), hold=0.05)]
+    watch = server.store().watch(POD, 2)
+    events = polled(watch, 3)
+    assert [event.record.version for event in events] == [3, 4]
+
+
+def test_an_object_that_cannot_be_read_fails_alone(server: Server) -> None:
+    poison = {"type": "ADDED", "object": {"metadata": {"name": 5, "resourceVersion": "3"}}}
+    server.rules = [lines(poison, added("b", 4), hold=5)]
+    events = polled(server.store().watch(POD, 2), 1)
+    assert [event.record.name for event in events] == ["b"]
+
+
+def test_an_error_in_the_stream_that_says_expired_is_too_old(server: Server) -> None:
+    expired = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}
+    server.rules = [lines(added("a", 3), expired)]
+    watch = server.store().watch(POD, 2)
+    assert [event.type for event in polled(watch, 1)] == [EventType.ADDED]
+    with pytest.raises(TooOldError):
+        polled(watch, 1)
+
+
+def test_a_line_without_end_ends_the_connection_and_not_the_watch(server: Server) -> None:
+    long = {"type": "ADDED", "object": {"metadata": {"name": "x" * (1 << 20)}}}
+    answers = [lines(long), lines(added("b", 4), hold=5)]
+    server.rules = [lambda asked: (answers.pop(0) if len(answers) > 1 else answers[0])(asked)]
+    events = polled(server.store().watch(POD, 2), 1)
+    assert [event.record.name for event in events] == ["b"]
+
+
+# ---------------------------------------------------------------- words
+
+
+def once_then(*answers: web.Response) -> object:
+    """Answers one after the other."""
+    left = list(answers)
+    return lambda: left.pop(0)
+
+
+def added(name: str, version: int) -> dict[str, object]:
+    return {"type": "ADDED", "object": pod(name, version)}
+
+
+def bookmark(version: int, **notes: str) -> dict[str, object]:
+    meta = {"resourceVersion": str(version), "annotations": notes}
+    return {"type": "BOOKMARK", "object": {"metadata": meta}}
+
+
+def listed(version: int) -> dict[str, object]:
+    return bookmark(version, **{"k8s.io/initial-events-end": "true"})
+
+
+def page(names: list[str], version: int, more: str = "") -> dict[str, object]:
+    items = [pod(name, version) for name in names]
+    return {"metadata": {"resourceVersion": str(version), "continue": more}, "items": items}
