@@ -14,20 +14,24 @@ from stretto.framework.exact.decision import Decision
 from stretto.framework.exact.scheduler import ExactScheduler
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact_runtime import ExactRuntime
+from stretto.framework.profile import load_profile
 from stretto.plane import Step
 from stretto.state.whole import CURES, read_object
+from stretto.stores.memory import MemoryStore
 from stretto.stores.store import Patch, Record
 from stretto.testing import Harness
 
-PROFILE = "kube-parity"
+PARITY = "kube-parity"
+NO_PREEMPTION = {"rules": "exact", "tieRule": "name", "preemption": False}
 
 
 class Parity(Harness):
     """A plane under kube-parity that notes what it says of each pod."""
 
-    def __init__(self, *nodes: bytes, **more: Any) -> None:
+    def __init__(self, *nodes: bytes, preempts: bool = True, **more: Any) -> None:
         """Start with nodes."""
-        super().__init__(nodes, profile=PROFILE, **more)
+        calm = {"profiles": [{"stretto": NO_PREEMPTION}]}
+        super().__init__(nodes, profile=load_profile(PARITY if preempts else calm), **more)
         #: The last message of each pod, by name.
         self.said: dict[str, str] = {}
         #: How often each pod was tried in vain.
@@ -99,3 +103,9 @@ def pod_of(record: Record) -> Pod:
     assert isinstance(pod, Pod)
     spec = msgspec.structs.replace(pod.spec, node_name=record.node or pod.spec.node_name)
     return msgspec.structs.replace(pod, spec=spec)
+
+
+class ServerLike(MemoryStore):
+    """A store that leaves it to the budgets' status how many pods may leave, as API servers do."""
+
+    allowances = None  # type: ignore[assignment]

@@ -19,7 +19,7 @@ from stretto.base.rng import Rng
 from stretto.control.binder.binder import Binder, Refusals
 from stretto.control.binder.conflicts import Judge
 from stretto.control.binder.evictor import Evictor
-from stretto.control.binder.exact_judge import ExactJudge
+from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.binder.preempting import PreemptionJudge
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
 from stretto.control.dispatcher.dispatcher import Dispatcher
@@ -30,7 +30,6 @@ from stretto.control.reporter import ReportConfig, Reporter
 from stretto.control.scheduler.preempt import Preempting
 from stretto.control.scheduler.shard import BATCH, Shard
 from stretto.control.verdicts import Verdicts
-from stretto.framework.finder import VictimFinder
 from stretto.framework.placer import Placers
 from stretto.framework.profile import Profile
 from stretto.framework.runtime import Engine
@@ -179,8 +178,7 @@ class Plane:
         runtime = self.placers.new(self._rng.child("shard", number))
         shard = Shard(number, runtime, self.cluster.pods, self.engine.cures_of)
         if self.config.profile.preemption.enabled:
-            rules = self.config.profile.preemption
-            finder = VictimFinder(self.engine, rules, self.budgets, self.clock)
+            finder = self.placers.finder(runtime, self.budgets, self.clock)
             shard.preempting = Preempting(self.cluster, self.units, finder)
         return shard
 
@@ -193,8 +191,14 @@ class Plane:
         return Binder(self.cluster, self.units, self.store, judge, self._failpoint)
 
     def _new_evictor(self) -> Evictor:
-        rules, eligible = self.config.profile.preemption, self.engine.is_eligible
-        judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
+        rules, law = self.config.profile.preemption, self.placers.law()
+        if law is not None:
+            judge: PreemptionJudge = ExactPreemptionJudge(
+                self.cluster, self.units, law, rules, self.budgets
+            )
+        else:
+            eligible = self.engine.is_eligible
+            judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
         return Evictor(self.cluster, self.units, self.store, judge, self._failpoint)
 
     # ------------------------------------------------------------ the walk

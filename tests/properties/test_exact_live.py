@@ -210,7 +210,7 @@ def test_a_pod_goes_where_the_library_would_put_it(data: st.DataObject) -> None:
         world.step()
         world.plane.settle(BACK_OFF)
     asked = world.new_pod()
-    wanted = world.plane.library().decide(asked, may_preempt=False)
+    wanted = world.plane.library().decide(asked)
     world.plane.submit_pod(asked)
     world.plane.settle()
     assert world.plane.node_of(*reversed(wanted.pod.key)) == (wanted.best or [""])[0]

@@ -5,6 +5,7 @@ before the next is decided; a gang that is short is taken back without a trace. 
 alike and were refused share the answer until something is assumed, for nothing else can change it.
 """
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -52,22 +53,23 @@ class ExactRuntime:
         self.columns = Columns(cluster.ledger)
         #: uint8[block]: blocks of the own partition: first among equals.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: Pods as the rules read them.
+        self.book = book
+        #: The snapshot, and what follows the cluster with it.
+        self.follower = Follower(cluster, book)
         self._cluster = cluster
-        self._book = book
-        self._follower = Follower(cluster, book)
         self._refused: dict[Likeness, NoPlace] = {}
 
     @property
     def scheduler(self) -> ExactScheduler:
         """Decides on the snapshot as it stands."""
-        return self._follower.scheduler
+        return self.follower.scheduler
 
     def sync(self) -> None:
         """Bring the snapshot up to date with the cluster."""
         self.columns.sync()
-        if self._follower.basis != self._cluster.basis:
+        if self.follower.sync():
             self._refused.clear()
-        self._follower.sync()
 
     def room(self, class_id: int) -> int:
         """How many pods of a class fit is not known: they need not be alike."""
@@ -85,14 +87,36 @@ class ExactRuntime:
                 tried = unit + 1
                 break
         devices = np.zeros(count, np.int32)
-        return Placement(run.slots, devices, tried, run.said, run.volumes, self._follower.basis)
+        return Placement(run.slots, devices, tried, run.said, run.volumes, self.follower.basis)
 
-    def holds(self, row: int, slot: int) -> bool:
-        """Whether a pod may go to a slot now, by every filter."""
+    def holds(self, row: int, slot: int, going: Collection[int] = ()) -> bool:
+        """Whether a pod may go to a slot now, by every filter, once some pods have gone."""
         self.sync()
-        decision = self._decide(self._book.facts(row))
-        at = self._follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
+        with self.follower.without(going):
+            decision = self._decide(self.book.facts(row))
+        at = self.follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
         return at is not None and at in decision.feasible
+
+    def best(self, decision: Decision, pin: int = NO_SLOT) -> int:
+        """The slot with the best total: of the own partition if possible, the first by name."""
+        feasible, slots = decision.feasible, self.slots()
+        if pin != NO_SLOT:
+            return pin if pin in slots[feasible] else NO_SLOT
+        if not len(feasible):
+            return NO_SLOT
+        top = slots[feasible[decision.total == decision.total.max()]]
+        rank = self._cluster.nodes.name_rank[top]
+        blocks = top // BLOCK
+        if len(self.own_block) > int(blocks.max()):
+            own = self.own_block[blocks] > 0
+            if own.any():
+                top, rank = top[own], rank[own]
+        return int(top[rank.argmin()])
+
+    def slots(self) -> npt.NDArray[np.int64]:
+        """int64[n]: slot of each node of the snapshot."""
+        nodes, by_name = self.follower.snapshot.nodes, self._cluster.nodes.by_name
+        return nodes.kept("slots", lambda: np.array([by_name[n] for n in nodes.names], np.int64))
 
     def _place_unit(self, request: Request, run: "_Run", unit: int) -> bool:
         """Place one unit; whether enough of it found a place, else all is taken back."""
@@ -115,7 +139,7 @@ class ExactRuntime:
         if placed and len(placed) >= at_least:
             return True
         for each in reversed(placed):
-            self._follower.forget(each.row, each.slot, each.found)
+            self.follower.forget(each.row, each.slot, each.found)
         run.slots[start:stop] = NO_SLOT
         for i in range(start, stop):
             run.volumes.pop(i, None)
@@ -123,45 +147,24 @@ class ExactRuntime:
 
     def _place_one(self, row: int, pin: int) -> "_Placed | NoPlace":
         """Decide one pod and assume it on the best node, or say why there is none."""
-        facts = self._book.facts(row)
-        if fault := self._book.fault(row):
+        facts = self.book.facts(row)
+        if fault := self.book.fault(row):
             return NoPlace(Cure.POD_CHANGED, f"the pod cannot be read: {fault}")
-        likeness = _likeness(facts) if pin == NO_SLOT else None
+        likeness = likeness_of(facts) if pin == NO_SLOT else None
         if likeness in self._refused:
             return self._refused[likeness]
         decision = self._decide(facts)
-        slot = self._best(decision, pin)
+        slot = self.best(decision, pin)
         if slot == NO_SLOT:
             said = NoPlace(cures_of(decision), decision.message)
             if likeness is not None:
                 self._refused[likeness] = said
             return said
         self._refused.clear()
-        return _Placed(row, slot, self._follower.assume(decision, row, slot))
+        return _Placed(row, slot, self.follower.assume(decision, row, slot))
 
     def _decide(self, facts: PodFacts) -> Decision:
-        return self._follower.scheduler.decide_facts(facts, may_preempt=False)
-
-    def _best(self, decision: Decision, pin: int) -> int:
-        """The slot with the best total: of the own partition if possible, the first by name."""
-        feasible, slots = decision.feasible, self._slots()
-        if pin != NO_SLOT:
-            return pin if pin in slots[feasible] else NO_SLOT
-        if not len(feasible):
-            return NO_SLOT
-        top = slots[feasible[decision.total == decision.total.max()]]
-        rank = self._cluster.nodes.name_rank[top]
-        blocks = top // BLOCK
-        if len(self.own_block) > int(blocks.max()):
-            own = self.own_block[blocks] > 0
-            if own.any():
-                top, rank = top[own], rank[own]
-        return int(top[rank.argmin()])
-
-    def _slots(self) -> npt.NDArray[np.int64]:
-        """int64[n]: slot of each node of the snapshot."""
-        nodes, by_name = self._follower.snapshot.nodes, self._cluster.nodes.by_name
-        return nodes.kept("slots", lambda: np.array([by_name[n] for n in nodes.names], np.int64))
+        return self.follower.scheduler.decide_facts(facts, may_preempt=False)
 
 
 class _Run(NamedTuple):
@@ -175,7 +178,7 @@ class _Run(NamedTuple):
     volumes: dict[int, VolumeChoice]
 
 
-def _likeness(pod: PodFacts) -> Likeness | None:
+def likeness_of(pod: PodFacts) -> Likeness | None:
     """What tells pods apart for the plugins; ``None`` for one that is like no other."""
     if any(own for _, own in pod.shape.claims):
         return None

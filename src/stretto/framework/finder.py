@@ -24,6 +24,8 @@ class Found(NamedTuple):
     candidate: Candidate | None
     #: Whether it is worth trying again at once: only nodes that are spoken for would do.
     again: bool = False
+    #: What the pod's FailedScheduling event says then; empty for what it said before.
+    message: str = ""
 
 
 NOTHING = Found(None)

@@ -4,22 +4,25 @@
 pod, with kube-scheduler's own rules. A shard holds one or the other and cannot tell.
 """
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.framework.exact.book import Book
+from stretto.framework.exact_finder import ExactFinder
 from stretto.framework.exact_runtime import ExactRuntime
+from stretto.framework.finder import VictimFinder
 from stretto.framework.runtime import Engine, Placement, Request
 from stretto.framework.staged_runtime import StagedRuntime
+from stretto.state.budgets import BudgetLedger
 from stretto.state.columns import Columns
 from stretto.state.units import Units
 
-Holds = Callable[[int, int], bool]
-"""(row, slot) to whether every rule lets the pod onto the slot as the cluster is now."""
+Finder = VictimFinder | ExactFinder
+"""Finds victims for pods that fit nowhere."""
 
 
 class Placer(Protocol):
@@ -61,8 +64,15 @@ class Placers:
             return ExactRuntime(self._engine.cluster, self._book)
         return StagedRuntime(self._engine, rng, self._tier, self._units)
 
-    def law(self) -> Holds | None:
-        """How claims are judged that amounts do not judge; ``None`` where amounts do."""
+    def law(self) -> ExactRuntime | None:
+        """What judges claims where amounts do not; ``None`` where amounts do."""
         if not self._engine.profile.exact:
             return None
-        return ExactRuntime(self._engine.cluster, self._book).holds
+        return ExactRuntime(self._engine.cluster, self._book)
+
+    def finder(self, placer: Placer, budgets: BudgetLedger, clock: Clock) -> Finder:
+        """What finds victims for the pods that a runtime finds no place for."""
+        rules = self._engine.profile.preemption
+        if isinstance(placer, ExactRuntime):
+            return ExactFinder(self._engine.cluster, placer, rules, budgets, clock)
+        return VictimFinder(self._engine, rules, budgets, clock)

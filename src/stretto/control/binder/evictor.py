@@ -283,7 +283,7 @@ class Evictor:
         pods = self._cluster.pods
         for row in nomination.rows:
             slot, class_id = int(pods.slot[row]), int(pods.class_id[row])
-            if not self._judge.is_eligible(class_id, slot):
+            if not self._judge.admits(row, slot):
                 return ConflictCause.NOT_ELIGIBLE
             going = {*self._registry.on_slot(slot), row}
             if not fits_after(self._cluster, slot, [(class_id, int(pods.devices[row]))], going):

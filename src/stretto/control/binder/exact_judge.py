@@ -5,28 +5,45 @@ put to the rules again on the cluster as it is now, in order, so that two shards
 together what each has kept alone (anti-affinity, spreading, a claim that one pod may use).
 """
 
-from collections.abc import Callable
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.control.binder.conflicts import Judge
-from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan, VolumeChoice
+from stretto.control.binder.preempting import PreemptionJudge
+from stretto.state.budgets import BudgetLedger
+from stretto.state.claims import (
+    CommitMode,
+    ConflictCause,
+    ConflictMode,
+    Plan,
+    Preemption,
+    VolumeChoice,
+)
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
 from stretto.state.objects import SELECTED_NODE, Objects
+from stretto.state.preemption import PreemptionRules
+from stretto.state.units import Units
 
-Holds = Callable[[int, int], bool]
-"""(row, slot) to whether every rule lets the pod onto the slot as the cluster is now."""
+
+class Law(Protocol):
+    """The rules of a profile that decides by pod."""
+
+    def holds(self, row: int, slot: int, going: Collection[int] = ()) -> bool:
+        """Whether every rule lets a pod onto a slot now, once some pods have gone."""
+        ...
 
 
 class ExactJudge(Judge):
     """Judges plans by the rules that made them."""
 
-    def __init__(self, cluster: Cluster, holds: Holds, commit: CommitMode) -> None:
-        """A judge that asks ``holds`` about claims on a cluster that has moved on."""
-        super().__init__(cluster, lambda _class, _slot: True, ConflictMode.FIT, commit)
-        self._holds = holds
+    def __init__(self, cluster: Cluster, law: Law, commit: CommitMode) -> None:
+        """A judge that asks the law about claims on a cluster that has moved on."""
+        super().__init__(cluster, anywhere, ConflictMode.FIT, commit)
+        self._law = law
 
     def _grant_all(self, plan: Plan) -> bool:
         """All claims at once where the cluster is as the snapshot was."""
@@ -55,12 +72,57 @@ class ExactJudge(Judge):
             return ConflictCause.POD_GONE
         if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
             return ConflictCause.NODE_GONE
-        if not self._holds(row, slot):
+        if not self._law.holds(row, slot):
             return ConflictCause.DOES_NOT_FIT
         chosen = plan.volumes.get(i)
         if chosen is not None and not are_free(chosen, cluster.objects, cluster.nodes.names[slot]):
             return ConflictCause.VOLUME_GONE
         return None
+
+
+class ExactPreemptionJudge(PreemptionJudge):
+    """Judges preemptions by the rules that proposed them: every rule, not amounts alone."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        units: Units,
+        law: Law,
+        rules: PreemptionRules,
+        budgets: BudgetLedger,
+    ) -> None:
+        """A judge by a profile's rules and the law."""
+        super().__init__(cluster, units, anywhere, rules, budgets)
+        self._law = law
+
+    def admits(self, row: int, slot: int) -> bool:
+        """Whether every rule lets a pod onto a slot once everybody who leaves it has left."""
+        return self._law.holds(row, slot, self._cluster.evictions.on_slot(slot))
+
+    def _budget_problem(
+        self, victims: Sequence[int], beyond: Iterable[int]
+    ) -> ConflictCause | None:
+        """Hard budgets alone: otherwise upstream deletes whoever it has chosen."""
+        return super()._budget_problem(victims, beyond) if self.rules.hard_budgets else None
+
+    def _room_problem(
+        self, plan: Plan, claims: Iterable[int], wanted: Preemption
+    ) -> ConflictCause | None:
+        """Whether every rule lets the pods onto their nodes once everybody who leaves has left."""
+        evictions, slots = self._cluster.evictions, self._cluster.ledger.slots
+        for i in claims:
+            row, slot = int(plan.rows[i]), int(plan.slots[i])
+            if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
+                return ConflictCause.NODE_GONE
+            going = {*wanted.victims, *wanted.displaced, *evictions.on_slot(slot)}
+            if not self._law.holds(row, slot, going):
+                return ConflictCause.DOES_NOT_FIT
+        return None
+
+
+def anywhere(_class: int, _slot: int) -> bool:
+    """Static filters are no matter of their own here."""
+    return True
 
 
 def are_free(chosen: VolumeChoice, objects: Objects, node: str) -> bool:

@@ -46,9 +46,9 @@ class PreemptionJudge:
         self._units = units
         self._eligible = eligible
 
-    def is_eligible(self, class_id: int, slot: int) -> bool:
-        """Whether the static filters let a class onto a slot now."""
-        return self._eligible(class_id, slot)
+    def admits(self, row: int, slot: int) -> bool:
+        """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
+        return self._eligible(int(self._cluster.pods.class_id[row]), slot)
 
     def problem(self, plan: Plan, wanted: Preemption, now: float) -> ConflictCause | None:
         """Why a preemption does not hold, or ``None``."""

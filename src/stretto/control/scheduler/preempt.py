@@ -5,7 +5,7 @@ and nobody is asked to leave unless enough of them then stand. Whatever is found
 any claim, and judged by the binder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -64,7 +64,7 @@ class Preempting:
         helped: list[tuple[Unit, int, list[Promise]]] = []
         tried = 0
         for setback in plan.setbacks:
-            if setback.why is not Why.NO_PLACE or setback.class_id < 0:
+            if setback.why is not Why.NO_PLACE or not (setback.messages or setback.class_id >= 0):
                 left.append(setback)
             elif tried >= ATTEMPTS:
                 left.append(_given_back(setback, setback.rows))
@@ -89,16 +89,19 @@ class Preempting:
             return [_given_back(setback, rest)] if rest else []
         lost: list[int] = []
         again: list[int] = []
+        said = dict(zip(setback.rows, setback.messages, strict=False))
         for row in setback.rows:
             found = self._finder.find(row)
             if found.candidate is None:
                 (again if found.again else lost).append(row)
+                if found.message:
+                    said[row] = found.message
                 continue
             self._finder.take(row, found.candidate)
             helped.append((unit, 1, [Promise(row, found.candidate)]))
         rests = []
         if lost:
-            rests.append(_without(setback, tuple(lost)))
+            rests.append(_left_of(setback, tuple(lost), said))
         if again:
             rests.append(_given_back(setback, tuple(again)))
         return rests
@@ -159,6 +162,9 @@ def _given_back(setback: Setback, rows: tuple[int, ...]) -> Setback:
     return Setback(setback.unit, rows, -1, Cure.NONE, Why.GIVEN_BACK)
 
 
-def _without(setback: Setback, rows: tuple[int, ...]) -> Setback:
-    """The part of a setback that nobody's leaving cures."""
-    return Setback(setback.unit, rows, setback.class_id, setback.cures, setback.why)
+def _left_of(setback: Setback, rows: tuple[int, ...], said: Mapping[int, str]) -> Setback:
+    """The part of a setback that nobody's leaving cures, with what is said of each pod."""
+    messages = tuple(said[row] for row in rows) if said else ()
+    return Setback(
+        setback.unit, rows, setback.class_id, setback.cures, setback.why, messages=messages
+    )

@@ -64,10 +64,15 @@ class Filtered(NamedTuple):
     narrowed_by: tuple[str, ...]
     #: bool[n]: nodes that every plugin allows.
     feasible: BoolArray
+    #: Nodes that are refused once the pods they are kept for are counted: by whom, and why.
+    crowded: Mapping[int, tuple[str, Status]] = {}
 
     def refusals(self) -> Iterator[tuple[str, Status, IntArray]]:
         """Nodes that were looked at, each under the first plugin that refuses it."""
         left = self.inside.copy()
+        for node, (name, status) in self.crowded.items():
+            left[node] = False
+            yield name, status, np.array([node], np.int64)
         for name, verdict in self.verdicts.items():
             nodes = np.flatnonzero(verdict.refused & left)
             left[nodes] = False

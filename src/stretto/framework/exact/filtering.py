@@ -5,6 +5,8 @@ the verdicts are columns, so all are there; ``thorough`` also asks the plugins b
 the cycle, which only explanations and the conformance tests need.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from stretto.framework.exact.contract import Check
@@ -44,7 +46,32 @@ def run_filters(pod: PodFacts, snapshot: Snapshot, *, thorough: bool = False) ->
             feasible &= ~verdict.refused
     if ended_by:
         feasible = np.zeros(count, np.bool_)
-    return Filtered(prefilter, checks, verdicts, ended_by, inside, narrowed_by, feasible)
+    found = Filtered(prefilter, checks, verdicts, ended_by, inside, narrowed_by, feasible)
+    if not snapshot.nominated or ended_by:
+        return found
+    crowded = dict(_crowded(pod, snapshot, found))
+    feasible[list(crowded)] = False
+    return found._replace(crowded=crowded)
+
+
+def _crowded(
+    pod: PodFacts, snapshot: Snapshot, found: Filtered
+) -> Iterator[tuple[int, tuple[str, Status]]]:
+    """Nodes that are refused once the pods they are kept for are there too.
+
+    A node must do with them and without them: an affinity may not rest on pods that only may come.
+    """
+    for node, pods in snapshot.ahead_of(pod).items():
+        if not found.inside[node]:
+            continue
+        for name, check in found.checks.items():
+            trial = check.trial(node)
+            for each in pods:
+                trial.add(each)
+            status = trial.status()
+            if status.code is not Code.SUCCESS:
+                yield node, (name, status)
+                break
 
 
 def _inside(checks: dict[str, Check], snapshot: Snapshot) -> tuple[BoolArray, tuple[str, ...]]:

@@ -7,6 +7,10 @@ snapshot is right again. What it assumed of its own is taken back first: if the 
 true, the cluster says so.
 """
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
 import numpy as np
 
 from stretto.api.core import Node
@@ -18,10 +22,22 @@ from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.volumes import Found
 from stretto.state.claims import Basis
 from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import PodState
 from stretto.state.objects import Identity, identity_of
 
 Residents = dict[int, PodFacts]
 """Pods on one node by row."""
+
+
+class Nominee(NamedTuple):
+    """A pod for which a node is kept."""
+
+    #: The slot.
+    slot: int
+    #: The node.
+    node: str
+    #: The pod.
+    facts: PodFacts
 
 
 class Follower:
@@ -39,13 +55,18 @@ class Follower:
         self._book = book
         self._objects_at = -1
         self._residents: dict[int, Residents] = {}
+        self._nominees: dict[int, Nominee] = {}
+        self._promised: list[Nominee] = []
         self._assumed: set[Identity] = set()
 
-    def sync(self) -> None:
-        """Bring the snapshot up to date."""
+    def sync(self) -> bool:
+        """Bring the snapshot up to date; whether anything has changed."""
+        self.unpromise(0)
+        before = self.basis
         self._follow_objects()
-        self._follow_pods()
+        changed = self._follow_pods()
         self.basis = self._cluster.basis
+        return changed or self.basis != before
 
     def assume(self, decision: Decision, row: int, slot: int) -> Found:
         """Count a decided pod on a node until the next ``sync``, with the volumes it gets."""
@@ -62,6 +83,45 @@ class Follower:
             self.snapshot.objects.put(volume)
         for claim in found.made:
             self.snapshot.objects.put(claim)
+
+    def promise(self, row: int, slot: int) -> None:
+        """Keep a node for a pod until the next ``sync``."""
+        nominee = Nominee(slot, self._cluster.nodes.names[slot], self._book.facts(row))
+        self.snapshot.nominate(nominee.facts, nominee.node)
+        self._promised.append(nominee)
+
+    @property
+    def promises(self) -> int:
+        """How many promises there are."""
+        return len(self._promised)
+
+    def unpromise(self, left: int) -> None:
+        """Take promises back, the last first, until so many are left."""
+        while len(self._promised) > left:
+            nominee = self._promised.pop()
+            self.snapshot.unnominate(nominee.facts, nominee.node)
+
+    @contextmanager
+    def without(self, rows: Iterable[int]) -> Iterator[None]:
+        """The snapshot as if some pods were not there: neither running nor nominated."""
+        pods = self._cluster.pods
+        gone = []
+        for row in rows:
+            nominee = self._nominees.get(row)
+            if nominee is not None:
+                self.snapshot.unnominate(nominee.facts, nominee.node)
+            facts = self._residents.get(int(pods.slot[row]), {}).get(row)
+            if facts is not None:
+                self.snapshot.leave(facts)
+            gone.append((nominee, facts, int(pods.slot[row])))
+        try:
+            yield
+        finally:
+            for nominee, facts, slot in gone:
+                if nominee is not None:
+                    self.snapshot.nominate(nominee.facts, nominee.node)
+                if facts is not None:
+                    self.snapshot.assume(facts, self._cluster.nodes.names[slot])
 
     def _follow_objects(self) -> None:
         """Objects and nodes that changed, or were assumed to."""
@@ -89,25 +149,35 @@ class Follower:
         if came:
             self.snapshot.put_nodes(came)
 
-    def _follow_pods(self) -> None:
-        """Pods of the slots that were touched."""
+    def _follow_pods(self) -> bool:
+        """Pods of the slots that were touched; whether there were any."""
         cluster, ledger = self._cluster, self._cluster.ledger
         position = self.basis.ledger
         changed = ledger.changes_since(position) if position >= 0 else None
-        if changed is None:
-            mask = np.ones(ledger.slots.size, np.bool_)
-        elif len(changed):
-            mask = np.zeros(ledger.slots.size, np.bool_)
+        states = cluster.pods.state
+        risen = [e.slot for row, e in self._nominees.items() if states[row] != PodState.NOMINATED]
+        mask = np.full(ledger.slots.size, changed is None, np.bool_)
+        mask[risen] = True
+        if changed is not None:
             mask[changed] = True
-        else:
-            return
+        if not mask.any():
+            return False
         here = cluster.pods.slot[: cluster.pods.length]
         rows = np.flatnonzero(here >= 0)
         rows = rows[mask[here[rows]]]
         wanted: dict[int, Residents] = {slot: {} for slot in np.flatnonzero(mask).tolist()}
+        for row in [row for row, each in self._nominees.items() if mask[each.slot]]:
+            each = self._nominees.pop(row)
+            self.snapshot.unnominate(each.facts, each.node)
         for row, slot in zip(rows.tolist(), here[rows].tolist(), strict=True):
-            wanted[slot][row] = self._book.facts(row)
+            if states[row] == PodState.NOMINATED:
+                nominee = Nominee(slot, cluster.nodes.names[slot], self._book.facts(row))
+                self._nominees[row] = nominee
+                self.snapshot.nominate(nominee.facts, nominee.node)
+            else:
+                wanted[slot][row] = self._book.facts(row)
         self._replace(wanted)
+        return True
 
     def _replace(self, wanted: dict[int, Residents]) -> None:
         """Put these pods on these slots in place of those that were there."""

@@ -6,13 +6,14 @@ first; and the node with the fewest violations, the lowest top priority, the sma
 priorities, the fewest victims, and the latest start.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.api import selectors
 from stretto.api.core import PodDisruptionBudget
 from stretto.api.selectors import Selector
+from stretto.base.errors import InputError
 from stretto.framework.exact.contract import Trial
 from stretto.framework.exact.decision import Candidate, Filtered, Preemption
 from stretto.framework.exact.messages import fit_error
@@ -25,24 +26,45 @@ from stretto.framework.exact.status import (
     unresolvable,
     unschedulable,
 )
+from stretto.state.objects import Key
 
 NAME: Final = "DefaultPreemption"
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
 NO_HELP: Final = unresolvable("Preemption is not helpful for scheduling")
+Budget = tuple[PodDisruptionBudget, Selector, int]
+"""A budget, the pods that it covers, and how many of them may leave."""
 TO_POSITIVE: Final = 2**31
 """Added to every priority, so that more victims of negative priority never look better."""
 
 
-def preempt(pod: PodFacts, snapshot: Snapshot, filtered: Filtered) -> Preemption:
+class Terms(NamedTuple):
+    """What a search must respect beside the snapshot."""
+
+    #: Disruptions that budgets allow, where their status does not say it.
+    allowed: Mapping[Key, int] = {}
+    #: Pods that must not be asked to leave.
+    spared: Callable[[PodFacts], bool] = lambda _pod: False
+
+
+ANYBODY: Final = Terms()
+"""Budgets as their status says, and nobody is spared."""
+
+
+def preempt(
+    pod: PodFacts, snapshot: Snapshot, filtered: Filtered, terms: Terms = ANYBODY
+) -> Preemption:
     """Look for a node on which pods could make room."""
     if pod.pod.spec.preemption_policy == "Never":
         return Preemption(_failed(NEVER))
     rejected: dict[str, Status] = {}
     candidates: list[Candidate] = []
-    budgets = _budgets(snapshot)
+    budgets = _budgets(snapshot, terms.allowed)
+    ahead = snapshot.ahead_of(pod) if snapshot.nominated else {}
     for node in _curable(filtered):
-        found = Rehearsal(pod, snapshot, filtered, node).victims(budgets)
+        rehearsal = Rehearsal(pod, snapshot, filtered, node)
+        rehearsal.respect(terms.spared, ahead.get(node, ()))
+        found = rehearsal.victims(budgets)
         if isinstance(found, Candidate):
             candidates.append(found)
         else:
@@ -50,10 +72,15 @@ def preempt(pod: PodFacts, snapshot: Snapshot, filtered: Filtered) -> Preemption
     if not candidates:
         return Preemption(_no_candidate(snapshot.nodes.count, rejected), rejected=rejected)
     candidates.sort(key=lambda each: each.node)
-    best = min(map(_rank, candidates))
-    tied = [each for each in candidates if _rank(each) == best]
+    tied = equally_good(candidates)
     names = tuple(each.node for each in tied) if len(tied) > 1 else ()
     return Preemption(SUCCESS, tuple(candidates), rejected, tied[0], names)
+
+
+def equally_good(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best of some candidates, all that are equally good, in their order."""
+    best = min(map(_rank, candidates))
+    return [each for each in candidates if _rank(each) == best]
 
 
 def _curable(filtered: Filtered) -> list[int]:
@@ -73,10 +100,14 @@ class Rehearsal:
         self.lower = [each for each in snapshot.pods_on[node] if each.priority < pod.priority]
         checks = filtered.checks.values() if self.lower else ()
         self._trials: list[Trial] = [each.trial(node) for each in checks]
+        self._ahead: Sequence[PodFacts] = ()
 
-    def victims(
-        self, budgets: Sequence[tuple[PodDisruptionBudget, Selector]]
-    ) -> Candidate | Status:
+    def respect(self, spared: Callable[[PodFacts], bool], ahead: Sequence[PodFacts]) -> None:
+        """Leave some pods where they are, and room for those that the node is kept for."""
+        self.lower = [each for each in self.lower if not spared(each)]
+        self._ahead = ahead
+
+    def victims(self, budgets: Sequence[Budget]) -> Candidate | Status:
         """The fewest pods that upstream's greedy search finds, or why none would help."""
         if not self.lower:
             return NO_VICTIMS
@@ -110,7 +141,20 @@ class Rehearsal:
             trial.remove(pod)
 
     def _status(self) -> Status:
-        """What the first filter that refuses says."""
+        """What the first filter that refuses says, beside the pods ahead and without them."""
+        if self._ahead:
+            for trial in self._trials:
+                for each in self._ahead:
+                    trial.add(each)
+            status = self._first_refusal()
+            for trial in self._trials:
+                for each in self._ahead:
+                    trial.remove(each)
+            if status.code is not Code.SUCCESS:
+                return status
+        return self._first_refusal()
+
+    def _first_refusal(self) -> Status:
         for trial in self._trials:
             status = trial.status()
             if status.code is not Code.SUCCESS:
@@ -119,15 +163,15 @@ class Rehearsal:
 
 
 def split_by_budget(
-    pods: Iterable[PodFacts], budgets: Sequence[tuple[PodDisruptionBudget, Selector]]
+    pods: Iterable[PodFacts], budgets: Sequence[Budget]
 ) -> tuple[list[PodFacts], list[PodFacts]]:
     """Pods whose leaving breaks a budget, and the others; each one uses its budgets up."""
-    left = [each.status.disruptions_allowed for each, _ in budgets]
+    left = [allowed for _, _, allowed in budgets]
     protected: list[PodFacts] = []
     free: list[PodFacts] = []
     for pod in pods:
         violated = False
-        for at, (budget, selector) in enumerate(budgets):
+        for at, (budget, selector, _) in enumerate(budgets):
             if not pod.labels or budget.metadata.namespace != pod.namespace:
                 continue
             if pod.key[1] in budget.status.disrupted_pods or not selector.matches(pod.labels):
@@ -138,13 +182,17 @@ def split_by_budget(
     return protected, free
 
 
-def _budgets(snapshot: Snapshot) -> list[tuple[PodDisruptionBudget, Selector]]:
+def _budgets(snapshot: Snapshot, allowed: Mapping[Key, int]) -> list[Budget]:
     """Budgets with their selectors; an empty one means nothing here, unlike elsewhere."""
     found = []
-    for budget in snapshot.objects.budgets.values():
-        selector = selectors.label_selector(budget.spec.selector, "selector")
+    for key, budget in snapshot.objects.budgets.items():
+        try:
+            selector = selectors.label_selector(budget.spec.selector, "selector")
+        except InputError:
+            continue  # the API server lets none of these through
         if selector.rules:
-            found.append((budget, selector))
+            left = allowed.get(key, budget.status.disruptions_allowed)
+            found.append((budget, selector, left))
     return found
 
 

@@ -15,7 +15,7 @@ from stretto.framework.exact.filtering import run_filters
 from stretto.framework.exact.plugins import dynamic_resources, scheduling_gates
 from stretto.framework.exact.plugins.table import FILTERS, SCORES
 from stretto.framework.exact.pod_facts import PodFacts
-from stretto.framework.exact.preemption import preempt
+from stretto.framework.exact.preemption import ANYBODY, preempt
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import (
     SUCCESS,
@@ -37,6 +37,8 @@ class ExactScheduler:
     def __init__(self, snapshot: Snapshot) -> None:
         """Decide over this cluster."""
         self.snapshot = snapshot
+        #: What preemption must respect beside the snapshot.
+        self.terms = ANYBODY
 
     def decide(self, pod: Pod, *, thorough: bool = False, may_preempt: bool = True) -> Decision:
         """What kube-scheduler would do with a pod.
@@ -119,7 +121,7 @@ class ExactScheduler:
         """DynamicResources is asked first; without its own state it ends the matter."""
         if filtered.ended_by and _before_resources(filtered.ended_by):
             return Preemption(Status(Code.ERROR, (dynamic_resources.NO_STATE,)))
-        found = preempt(pod, self.snapshot, filtered)
+        found = preempt(pod, self.snapshot, filtered, self.terms)
         if found.status.code is not Code.UNSCHEDULABLE:
             return found
         said = (dynamic_resources.NOTHING_TO_FREE, *found.status.reasons)

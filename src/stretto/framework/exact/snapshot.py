@@ -37,6 +37,8 @@ class Snapshot:
         self.objects = Objects(objects)
         #: Compiled specs.
         self.compiler = Compiler()
+        #: Pods by the name of the node that is kept for them while others leave it.
+        self.nominated: dict[str, list[PodFacts]] = {}
         self._empty()
         self.put_nodes(nodes)
         for pod in pods:
@@ -124,6 +126,26 @@ class Snapshot:
         node = self.node_of[key]
         facts = next(each for each in self.pods_on[node] if each.key == key)
         self._place(facts, node, -1)
+
+    def nominate(self, pod: PodFacts, node: str) -> None:
+        """Keep a node for a pod: those of its priority or less must fit beside it."""
+        self.nominated.setdefault(node, []).append(pod)
+
+    def unnominate(self, pod: PodFacts, node: str) -> None:
+        """A node is kept for a pod no longer."""
+        left = [each for each in self.nominated.pop(node, []) if each is not pod]
+        if left:
+            self.nominated[node] = left
+
+    def ahead_of(self, pod: PodFacts) -> dict[int, list[PodFacts]]:
+        """Nominated pods that count for a pod, by node: of its priority or more."""
+        found: dict[int, list[PodFacts]] = {}
+        for name, pods in self.nominated.items():
+            position = self.nodes.index.get(name)
+            those = [e for e in pods if e.priority >= pod.priority and e.key != pod.key]
+            if position is not None and those:
+                found[position] = those
+        return found
 
     def used_of(self, resource: str) -> IntArray:
         """int64[n]: what pods take of a resource."""

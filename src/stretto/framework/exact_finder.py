@@ -1,0 +1,136 @@
+"""Finding victims as kube-scheduler does: DefaultPreemption on the shard's own snapshot.
+
+Every node whose refusal may be cured is rehearsed, whatever the rule that refuses. As upstream
+does, victims are deleted outright where budgets are best effort, the fewest beyond their budgets;
+where they are hard, nodes that would break one are left out. A node is promised to one preemptor
+in a cycle, and kept for it from then on.
+"""
+
+from stretto.base.clock import Clock
+from stretto.framework.exact.decision import Candidate as Choice
+from stretto.framework.exact.decision import Decision
+from stretto.framework.exact.pod_facts import PodFacts
+from stretto.framework.exact.preemption import Terms, equally_good
+from stretto.framework.exact_runtime import ExactRuntime, Likeness, likeness_of
+from stretto.framework.finder import Found
+from stretto.framework.rehearsal import Candidate
+from stretto.state.budgets import BudgetLedger
+from stretto.state.claims import Plan
+from stretto.state.cluster import Cluster
+from stretto.state.evictions import Stay
+from stretto.state.pods import NO_SLOT
+from stretto.state.preemption import Guard, PreemptionRules, guard_of
+
+_IS_GOING = (None, Guard.LEAVING)
+
+
+class ExactFinder:
+    """Finds victims by kube-scheduler's own search."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        runtime: ExactRuntime,
+        rules: PreemptionRules,
+        budgets: BudgetLedger,
+        clock: Clock,
+    ) -> None:
+        """Find on a runtime's snapshot; the clock tells who started a short while ago."""
+        #: The rules.
+        self.rules = rules
+        self._cluster = cluster
+        self._runtime = runtime
+        self._budgets = budgets
+        self._clock = clock
+        self._busy: list[int] = []
+        self._lost: dict[Likeness, Found] = {}
+        self._now = 0.0
+
+    def begin(self, plan: Plan) -> None:
+        """A new cycle, whose plain claims are ``plan``'s."""
+        budgets = self._budgets
+        budgets.sync()
+        left = budgets.left.tolist()
+        allowed = {
+            (each.namespace, each.name): n for each, n in zip(budgets.budgets, left, strict=True)
+        }
+        self._runtime.scheduler.terms = Terms(allowed, self._is_spared)
+        self._busy = plan.slots.tolist()
+        self._lost.clear()
+        self._now = self._clock.monotonic()
+
+    def find(self, row: int) -> Found:
+        """The best node for a pod, and who must leave it."""
+        if self._runtime.book.fault(row):
+            return Found(None)
+        facts = self._runtime.book.facts(row)
+        likeness = likeness_of(facts)
+        if likeness is not None and likeness in self._lost:
+            return self._lost[likeness]
+        found = self._search(facts)
+        if likeness is not None and found.candidate is None:
+            self._lost[likeness] = found
+        return found
+
+    def take(self, row: int, candidate: Candidate) -> None:
+        """A preemptor is promised a node."""
+        self._busy.append(candidate.slot)
+        self._runtime.follower.promise(row, candidate.slot)
+        self._lost.clear()
+
+    def mark(self) -> int:
+        """Where to go back to."""
+        return self._runtime.follower.promises
+
+    def back_to(self, mark: int) -> None:
+        """Take back what was promised since a mark."""
+        follower = self._runtime.follower
+        del self._busy[len(self._busy) - (follower.promises - mark) :]
+        follower.unpromise(mark)
+        self._lost.clear()
+
+    def _search(self, facts: PodFacts) -> Found:
+        decision = self._runtime.scheduler.decide_facts(facts)
+        if len(decision.feasible):
+            return self._free(decision)
+        tried = decision.preemption
+        choices = list(tried.candidates) if tried is not None else []
+        if self.rules.hard_budgets:
+            choices = [each for each in choices if not each.violations]
+        by_name = self._cluster.nodes.by_name
+        quiet = [each for each in choices if by_name[each.node] not in self._busy]
+        if not quiet:
+            return Found(None, bool(choices), decision.message)
+        return Found(self._candidate(facts, equally_good(quiet)[0]))
+
+    def _free(self, decision: Decision) -> Found:
+        """A pod of a gang that needs nobody's leaving."""
+        slot = self._runtime.best(decision)
+        if slot in self._busy:
+            return Found(None, again=True)
+        return Found(Candidate(slot, (), frozenset(), (), 0))
+
+    def _candidate(self, facts: PodFacts, chosen: Choice) -> Candidate:
+        """A choice by rows; who leaves already need not be asked."""
+        pods = self._cluster.pods
+        slot = self._cluster.nodes.by_name[chosen.node]
+        rows = [self._row(each) for each in chosen.victims]
+        asked = tuple(row for row in rows if pods.leaving[row] == Stay.STAYS)
+        displaced = tuple(
+            row
+            for row in self._cluster.evictions.nominated_on(slot)
+            if pods.priority[row] < facts.priority
+        )
+        beyond = frozenset() if self.rules.hard_budgets else frozenset(asked)
+        return Candidate(slot, asked, beyond, displaced, 0)
+
+    def _is_spared(self, facts: PodFacts) -> bool:
+        """Whether a pod must stay where it is: protected, not running yet, or stuck."""
+        row = self._row(facts)
+        if row == NO_SLOT or self._cluster.pods.leaving[row] == Stay.STUCK:
+            return True
+        return guard_of(self._cluster, self.rules, row, self._now) not in _IS_GOING
+
+    def _row(self, facts: PodFacts) -> int:
+        row = self._cluster.pods.row(facts.pod.metadata.uid)
+        return NO_SLOT if row is None else row

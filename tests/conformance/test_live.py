@@ -1,0 +1,98 @@
+"""The recordings once more, through a whole plane: pods bound, volumes written, victims deleted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.lab import conformance
+from stretto.lab.conformance import Case
+from stretto.state.claims import Plan
+from tests.parity import Parity, ServerLike
+
+DATA = Path(__file__).parent / "data"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "kube_parity"
+#: Pods that name their node are bound already for a plane, gated ones are not tried, and claims of
+#: ephemeral volumes belong to pods whose uid a store does not give again.
+NOT_LIVE = {"node_name", "scheduling_gates", "volume_ephemeral"}
+
+
+def plane_of(case: Case, **more: bool) -> Parity:
+    """A plane over the cluster of a case."""
+    plane = Parity(store=ServerLike(ManualClock(), Rng(0)), **more)
+    for item in (*map(conformance.decoded, case.objects), *case.nodes, *case.pods):
+        plane.put(item)
+    plane.settle()
+    return plane
+
+
+def differing_steps(case: Case) -> list[str]:
+    """Steps at which a plane puts the pod elsewhere, or says something else of it."""
+    plane = plane_of(case, preempts=False)
+    differing = []
+    for number, (pod, want) in enumerate(zip(case.sequence, case.expect["steps"], strict=True)):
+        plane.submit_pod(pod)
+        plane.settle()
+        name = pod.metadata.name
+        got = plane.node_of(name, pod.metadata.namespace), plane.said.get(name, "")
+        if got != (want.get("choice", ""), want.get("message", "")):
+            differing.append(f"{case.id} {number}: wanted {want}, got {got}")
+    return differing
+
+
+def single_cases(path: Path) -> Iterator[Case]:
+    """Cases of one pod that a plane can be asked about."""
+    return (each for each in conformance.read(path) if not NOT_LIVE.intersection(each.features))
+
+
+def difference(case: Case) -> str:
+    """What a plane does otherwise with the pod of a case; empty where it does the same."""
+    plane, asked = plane_of(case), list[tuple[str, list[str]]]()
+    assert case.pod is not None
+    plane.plane.observers.append(lambda step: asked.extend(victims(plane, step.plans)))
+    plane.submit_pod(case.pod)
+    plane.plane.run_until_idle()
+    name, preemption = case.pod.metadata.name, case.expect.get("preemption", {})
+    if case.expect["feasible"]:
+        want: object = case.expect["argmax"][0]
+        got: object = plane.node_of(name, case.pod.metadata.namespace)
+    elif "node" in preemption:
+        want = [(preemption["node"], preemption["victims"])]
+        got = asked if "tied_nodes" not in preemption else want if asked else []
+    else:
+        want, got = (case.expect["message"], []), (plane.said.get(name), asked)
+    return "" if got == want else f"{case.id}: wanted {want}, got {got}"
+
+
+def victims(plane: Parity, plans: "list[Plan]") -> Iterator[tuple[str, list[str]]]:
+    """Nodes that plans want for preemptors, with the names of who must leave."""
+    cluster = plane.plane.cluster
+    for plan in plans:
+        for each in plan.preemptions:
+            slot = int(plan.slots[plan.units[each.claims].start])
+            yield cluster.nodes.names[slot], [cluster.pods.name[row] for row in each.victims]
+
+
+@pytest.mark.timeout(60)
+def test_a_plane_takes_every_recorded_step_of_the_sequences_in_the_repository() -> None:
+    cases = list(conformance.read(DATA / "sequences.jsonl.gz"))
+    assert len(cases) >= 80
+    assert [step for case in cases for step in differing_steps(case)] == []
+
+
+@pytest.mark.timeout(60)
+def test_a_plane_does_with_single_pods_what_was_recorded_victims_included() -> None:
+    cases = list(single_cases(DATA / "cases.jsonl.gz"))
+    assert len(cases) >= 250
+    assert list(filter(None, map(difference, cases))) == []
+
+
+@pytest.mark.slow
+def test_a_plane_does_all_that_was_recorded() -> None:
+    if not (SHARED / "sequences.jsonl.gz").exists():
+        pytest.skip("the whole set of recordings is not beside this repository")
+    sequences = conformance.read(SHARED / "sequences.jsonl.gz")
+    assert [step for case in sequences for step in differing_steps(case)] == []
+    assert list(filter(None, map(difference, single_cases(SHARED / "cases.jsonl.gz")))) == []
