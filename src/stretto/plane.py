@@ -179,7 +179,7 @@ class Plane:
         shard = Shard(number, runtime, self.cluster.pods, self.engine.cures_of)
         if self.config.profile.preemption.enabled:
             finder = self.placers.finder(runtime, self.budgets, self.clock)
-            shard.preempting = Preempting(self.cluster, self.units, finder)
+            shard.preempting = Preempting(self.cluster, self.units, finder, self.clock)
         return shard
 
     def _new_binder(self) -> Binder:

@@ -14,6 +14,7 @@ from stretto.base.errors import InputError
 
 NO_BYTES: Final = msgspec.Raw()
 """An absent sub-tree: the empty raw value."""
+_NO_GATES: Final = (b"", b"[]", b"null")
 
 
 class MetaHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -89,6 +90,12 @@ class PodSpecHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     volumes: msgspec.Raw = NO_BYTES
     #: Containers share the node's network, so that every container port is a host port.
     host_network: bool = False
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether a scheduling gate holds the pod."""
+        gates = self.scheduling_gates
+        return gates is not NO_BYTES and bytes(gates) not in _NO_GATES
 
 
 class PodStatusHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -6,6 +6,8 @@ where they are hard, nodes that would break one are left out. A node is promised
 in a cycle, and kept for it from then on.
 """
 
+from collections.abc import Collection
+
 from stretto.base.clock import Clock
 from stretto.framework.exact.decision import Candidate as Choice
 from stretto.framework.exact.decision import Decision
@@ -44,6 +46,7 @@ class ExactFinder:
         self._clock = clock
         self._busy: list[int] = []
         self._lost: dict[Likeness, Found] = {}
+        self._kept: set[int] = set()
         self._now = 0.0
 
     def begin(self, plan: Plan) -> None:
@@ -57,6 +60,7 @@ class ExactFinder:
         self._runtime.scheduler.terms = Terms(allowed, self._is_spared)
         self._busy = plan.slots.tolist()
         self._lost.clear()
+        self._kept.clear()
         self._now = self._clock.monotonic()
 
     def find(self, row: int) -> Found:
@@ -76,6 +80,11 @@ class ExactFinder:
         """A preemptor is promised a node."""
         self._busy.append(candidate.slot)
         self._runtime.follower.promise(row, candidate.slot)
+        self._lost.clear()
+
+    def spare(self, rows: Collection[int]) -> None:
+        """These must stay where they are, for the rest of the cycle."""
+        self._kept.update(rows)
         self._lost.clear()
 
     def mark(self) -> int:
@@ -127,7 +136,7 @@ class ExactFinder:
     def _is_spared(self, facts: PodFacts) -> bool:
         """Whether a pod must stay where it is: protected, not running yet, or stuck."""
         row = self._row(facts)
-        if row == NO_SLOT or self._cluster.pods.leaving[row] == Stay.STUCK:
+        if row == NO_SLOT or row in self._kept or self._cluster.pods.leaving[row] == Stay.STUCK:
             return True
         return guard_of(self._cluster, self.rules, row, self._now) not in _IS_GOING
 

@@ -4,6 +4,7 @@ A cycle may hold several preemptors: each sees what those before it have been pr
 that cannot be helped as a whole takes back what was promised to its first pods.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,7 @@ class VictimFinder:
         self._clock = clock
         self._rehearsal = Rehearsal(engine.cluster, rules, budgets, 0.0)
         self._busy: list[int] = []
+        self._kept: set[int] = set()
         self._lowest = 0
 
     def begin(self, plan: Plan) -> None:
@@ -56,6 +58,7 @@ class VictimFinder:
             self._cluster, self.rules, self._budgets, self._clock.monotonic()
         )
         self._busy = plan.slots.tolist()
+        self._kept.clear()
         pods = self._cluster.pods
         placed = pods.slot[: pods.length] != NO_SLOT
         self._lowest = int(pods.priority[: pods.length][placed].min(initial=1 << 30))
@@ -66,7 +69,9 @@ class VictimFinder:
         preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
         if preemptor.priority <= self._lowest or not may_preempt(self._cluster, row):
             return NOTHING
-        found = [self._rehearsal.on_slot(preemptor, slot) for slot in self._slots(preemptor)]
+        found = [
+            self._rehearsal.on_slot(preemptor, slot, self._kept) for slot in self._slots(preemptor)
+        ]
         candidates = [each for each in found if each is not None]
         quiet = [each for each in candidates if each.slot not in self._busy]
         return Found(best(self._rehearsal, quiet), again=bool(candidates))
@@ -74,6 +79,10 @@ class VictimFinder:
     def take(self, row: int, candidate: Candidate) -> None:
         """A preemptor is promised a node."""
         self._busy.append(candidate.slot)
+
+    def spare(self, rows: Collection[int]) -> None:
+        """These must stay where they are, for the rest of the cycle."""
+        self._kept.update(rows)
 
     def mark(self) -> int:
         """Where to go back to."""

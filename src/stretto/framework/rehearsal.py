@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
 
 
 Key = tuple[int, int, int, int, float]
-"""Violations, highest priority, sum of priorities, number of victims, less the start: least wins."""
+"""Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
 
 
 class Rehearsal:

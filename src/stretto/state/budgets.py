@@ -15,7 +15,6 @@ from stretto.api.core import PodDisruptionBudget
 from stretto.api.selectors import Selector, label_selector
 from stretto.base.errors import StrettoError
 from stretto.state.cluster import Cluster
-from stretto.state.traits import Traits
 
 Allowances = Callable[[], Mapping[str, int]]
 """Disruptions that each budget allows now, by uid: what embedded stores count themselves."""
@@ -55,26 +54,30 @@ class BudgetLedger:
         self._cluster = cluster
         self._allowances = allowances
         self._seen = -1
-        self._covers: dict[int, tuple[Traits, tuple[int, ...]]] = {}
+        self._covers: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[int, ...]] = {}
+        self._by_namespace: dict[str, list[tuple[int, Selector]]] = {}
 
     def __bool__(self) -> bool:
         """Whether there is any budget."""
         return bool(self._cluster.objects.budgets)
 
     def follow(self) -> None:
-        """Compile the budgets again where one has changed; labels of pods matter from then on."""
+        """Compile the budgets again where one has changed."""
         objects = self._cluster.objects
         changes = None if self._seen < 0 else objects.changes_since(self._seen)
         self._seen = objects.head
         if changes is not None and not any(kind is PodDisruptionBudget for kind, _, _ in changes):
             return
         made = [_compile(each) for _, each in sorted(objects.budgets.items())]
-        if made:
-            self._cluster.traits.want_labels()
         if [each[:4] for each in made] != [each[:4] for each in self.budgets]:
             self._covers.clear()
             self.epoch += 1
         self.budgets = made
+        self._by_namespace = {}
+        for number, each in enumerate(made):
+            if each.selector is not None:
+                near = self._by_namespace.setdefault(each.namespace, [])
+                near.append((number, each.selector))
 
     def sync(self) -> None:
         """Bring what is left up to date with the store and with who is leaving."""
@@ -93,19 +96,18 @@ class BudgetLedger:
         """Numbers of the budgets that cover a pod."""
         if not self.budgets:
             return NO_BUDGETS
-        number = int(self._cluster.pods.traits[row])
-        traits = self._cluster.traits[number]
-        known = self._covers.get(number)
-        if known is not None and known[0] is traits:
-            return known[1]
-        found = tuple(
-            number
-            for number, each in enumerate(self.budgets)
-            if each.selector is not None
-            and each.namespace == traits.namespace
-            and each.selector.matches(traits.labels)
-        )
-        self._covers[number] = (traits, found)
+        tag, tags = int(self._cluster.pods.tag[row]), self._cluster.domains.tags
+        namespace = tags.namespaces[tag]
+        near = self._by_namespace.get(namespace)
+        if near is None:
+            return NO_BUDGETS
+        labels = tags.labels_of(tag)
+        key = (namespace, tuple(sorted(labels.items())))
+        found = self._covers.get(key)
+        if found is None:
+            found = self._covers[key] = tuple(
+                number for number, selector in near if selector.matches(labels)
+            )
         return found
 
     def violating(self, rows: Iterable[int]) -> set[int]:

@@ -34,6 +34,8 @@ class Departure(NamedTuple):
     serial: int
     #: Its identity.
     uid: str
+    #: Whether it left because we asked it to.
+    evicted: bool = False
 
 
 class GroupChange(NamedTuple):

@@ -124,6 +124,11 @@ class Evictions:
         """Whether a pod is known to leave."""
         return bool(self._pods.leaving[row] == Stay.LEAVES)
 
+    def is_ours(self, row: int) -> bool:
+        """Whether a pod leaves on our word."""
+        known = self.leaving.get(row)
+        return known is not None and known.cause is not None
+
     def leave(self, row: int, why: Leaving) -> None:
         """A pod is to leave, or somebody has asked it to."""
         known = self.leaving.get(row)

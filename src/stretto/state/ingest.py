@@ -13,13 +13,14 @@ import msgspec
 import numpy as np
 
 from stretto.api.core import Node
-from stretto.api.heads import NO_BYTES, PodHead, decode_pod_head
+from stretto.api.heads import PodHead, decode_pod_head
 from stretto.api.scheduling import PodGroup
 from stretto.base.errors import InputError
 from stretto.state import whole
 from stretto.state.changes import Arrival, Departure, GroupChange
 from stretto.state.classes import GPU_DEVICES
 from stretto.state.cluster import Cluster
+from stretto.state.likeness import Made, likeness
 from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT, NewPod
 from stretto.state.ranks import Ranks, note_stay, note_traits
@@ -41,7 +42,6 @@ _ASSUMED: Final = int(PodState.ASSUMED)  # NumPy asks an enum's class three time
 _BOUND: Final = PodState.BOUND
 _GATED: Final = PodState.GATED
 _PENDING: Final = PodState.PENDING
-_NO_GATES: Final = (b"", b"[]", b"null")
 
 
 class Ingest:
@@ -159,7 +159,8 @@ class Ingest:
         """A pod has gone: give back what it had, and its row."""
         cluster, pods = self._cluster, self._cluster.pods
         cluster.refund(row)
-        cluster.changes.departures.append(Departure(row, int(pods.serial[row]), pods.uid[row]))
+        serial, ours = int(pods.serial[row]), cluster.evictions.is_ours(row)
+        cluster.changes.departures.append(Departure(row, serial, pods.uid[row], ours))
         cluster.classes.leave(int(pods.class_id[row]))
         cluster.traits.leave(int(pods.traits[row]))
         cluster.domains.end(row)
@@ -182,9 +183,10 @@ class Ingest:
         cluster = self._cluster
         wanted: list[NewPod] = []
         kept: list[tuple[Record, PodHead | None]] = []
+        alike: dict[bytes, Made] = {}
         for record, head in fresh:
             try:
-                new = self._new_pod(record, head, now)
+                new = self._new_pod(record, head, now, alike)
             except InputError as error:
                 cluster.abnormal[_key(record)] = str(error)
                 continue
@@ -247,8 +249,14 @@ class Ingest:
         for row, record, head in seen:
             note_stay(cluster, row, record, head)
 
-    def _new_pod(self, record: Record, head: PodHead | None, now: float) -> NewPod | None:
-        """The row to make of a record, or ``None`` for a pod that is none of our business."""
+    def _new_pod(
+        self, record: Record, head: PodHead | None, now: float, alike: dict[bytes, Made]
+    ) -> NewPod | None:
+        """The row to make of a record, or ``None`` for a pod that is none of our business.
+
+        ``alike`` is what was made of the other pods of this batch, by all that it is made from:
+        nothing is given up while a batch is read, so it holds to the batch's end.
+        """
         cluster = self._cluster
         if record.node and head is None and not _may_be_finished(record):
             tag, head = cluster.domains.tags.intern_shared(record.namespace, record.body)
@@ -268,18 +276,24 @@ class Ingest:
             record.deleting or spec.scheduler_name not in cluster.config.scheduler_names
         ):
             return None
-        priority = self._ranks.priority(record, head)
-        state = _PENDING
-        if bound:
-            state = _BOUND
-        elif _is_gated(head):
-            state = _GATED
-        class_id = cluster.classes.intern(head, record.body)
+        key = likeness(record.namespace, head)
+        made = alike.get(key)
+        if made is None:
+            made = alike[key] = self._make(record, head)
+        state = _BOUND if bound else _GATED if spec.is_gated else _PENDING
+        class_id, priority, traits, tag = made
         return NewPod(
             record.uid, record.namespace, record.name, class_id, priority, record.version, now,
-            state, cluster.traits.number_of(record.namespace, head),
-            cluster.domains.tags.of_head(record.namespace, head),
+            state, traits, tag,
         )  # fmt: skip
+
+    def _make(self, record: Record, head: PodHead) -> Made:
+        """Class, priority, traits and tag of a pod."""
+        cluster = self._cluster
+        priority = self._ranks.priority(record, head)
+        class_id = cluster.classes.intern(head, record.body)
+        traits = cluster.traits.number_of(head)
+        return class_id, priority, traits, cluster.domains.tags.of_head(record.namespace, head)
 
     def _one(self, event: Event, row: int | None, now: float) -> None:
         """Any other change of one pod."""
@@ -317,7 +331,7 @@ class Ingest:
         cluster, pods = self._cluster, self._cluster.pods
         node = record.node or head.spec.node_name
         self._change_class(row, record, head)
-        note_traits(cluster, row, record, head)
+        note_traits(cluster, row, head)
         if node:
             if pods.state[row] != _BOUND:
                 pods.started[row] = now
@@ -333,7 +347,7 @@ class Ingest:
             return
         if state is PodState.NOMINATED:
             return
-        gated = _is_gated(head)
+        gated = head.spec.is_gated
         if state is PodState.GATED and not gated:
             pods.state[row] = POD_LIFE.next(state, PodEvent.UNGATE)
         cluster.changes.regrouped.append(Arrival(row, head.metadata, gated, record.uid))
@@ -393,9 +407,3 @@ def _key(record: Record) -> str:
 def _may_be_finished(record: Record) -> bool:
     """Whether the phase must be read: the quick ways do not decode, and a search costs little."""
     return b'"Succeeded"' in record.body or b'"Failed"' in record.body
-
-
-def _is_gated(head: PodHead) -> bool:
-    """Whether a scheduling gate holds the pod."""
-    gates = head.spec.scheduling_gates
-    return gates is not NO_BYTES and bytes(gates) not in _NO_GATES

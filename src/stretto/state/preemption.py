@@ -5,6 +5,7 @@ asked to leave: what has changed between the two must not matter.
 """
 
 from enum import Enum
+from math import inf
 from typing import Final
 
 import msgspec
@@ -86,10 +87,14 @@ def guard_of(cluster: Cluster, rules: PreemptionRules, row: int, now: float) -> 
         return Guard.FORBIDDEN
     if rules.opt_in and not traits.can_be_preempted:
         return Guard.NOT_OPTED_IN
-    window = max(rules.protected_for, traits.protected_for)
-    if window > 0 and now < pods.started[row] + window:
-        return Guard.RECENT
-    return None
+    return Guard.RECENT if now < protected_until(cluster, rules, row) else None
+
+
+def protected_until(cluster: Cluster, rules: PreemptionRules, row: int) -> float:
+    """Clock time until which a pod is protected because it started a short while ago."""
+    pods = cluster.pods
+    window = max(rules.protected_for, cluster.traits[int(pods.traits[row])].protected_for)
+    return float(pods.started[row]) + window if window > 0 else -inf
 
 
 def guard_against(

@@ -54,8 +54,8 @@ class Ranks:
             return kept, NO_TRAITS
         head = decode_pod_head(record.body)
         priority = self.priority(record, head)
-        traits = self._cluster.traits.number_of(record.namespace, head)
-        if traits == NO_TRAITS and not self._cluster.traits.wants_labels:
+        traits = self._cluster.traits.number_of(head)
+        if traits == NO_TRAITS:
             if len(self._kept) >= KEPT:
                 self._kept.clear()
             self._kept[key] = priority
@@ -77,10 +77,6 @@ class Ranks:
             except (msgspec.DecodeError, InputError, RecursionError) as error:
                 cluster.abnormal[key] = str(error)
 
-    def forget(self) -> None:
-        """Labels count from now on: nothing that was kept says them."""
-        self._kept.clear()
-
     def _put_class(self, name: str, found: PriorityClass, where: str) -> None:
         """A PriorityClass came or changed; what is kept of pods that name it may be wrong."""
         self._cluster.priorities[name] = checked_priority(found.value, where)
@@ -88,7 +84,6 @@ class Ranks:
         known = self._cluster.traits.classes
         if notes != known.get(name, ClassNotes()):
             known[name] = notes
-            self._cluster.traits.behind = len(self._cluster.pods) > 0
             self._kept.clear()
 
 
@@ -114,10 +109,10 @@ def note_stay(cluster: Cluster, row: int, record: Record, head: PodHead | None) 
         cluster.evictions.leaving[row].acknowledged = True
 
 
-def note_traits(cluster: Cluster, row: int, record: Record, head: PodHead) -> None:
+def note_traits(cluster: Cluster, row: int, head: PodHead) -> None:
     """Labels or notes of a known pod may be others now."""
     pods, table = cluster.pods, cluster.traits
-    number, before = table.number_of(record.namespace, head), int(pods.traits[row])
+    number, before = table.number_of(head), int(pods.traits[row])
     if number == before:
         return
     table.use(number)

@@ -1,9 +1,7 @@
-"""Traits of pods that only preemption and disruption budgets ask for, kept only while they do.
+"""Traits of pods that only preemption asks for: what notes and policies say of it.
 
-Labels and notes of a million pods are a gigabyte that nearly nobody reads. A pod's row therefore
-holds the number of its traits, which many pods share, and 0 as long as there is nothing to know:
-no budget selects pods, no rule of the profile reads notes, and the pod may preempt. When that
-changes, the pump reads the pods again (``behind``).
+Nearly all pods have none, so a pod's row holds the number of its traits, 0 for nothing to know, and
+pods that say the same share a number.
 """
 
 from collections.abc import Mapping
@@ -23,6 +21,9 @@ PROTECTED_FOR: Final = "godel.bytedance.com/protection-duration-from-preemption"
 NEVER: Final = "Never"
 """The policy of pods that preempt nobody."""
 
+TraitKey = tuple[bytes, bool, str]
+"""Notes as they came where they matter, whether its policy is Never, and its PriorityClass."""
+
 NO_TRAITS: Final = 0
 """Number of the traits of a pod about which there is nothing to know."""
 _MARKS: Final = tuple(
@@ -34,10 +35,6 @@ _TEXTS: Final = msgspec.json.Decoder(dict[str, str] | None)
 class Traits(msgspec.Struct, frozen=True):
     """What pods of one number have in common."""
 
-    #: Namespace; empty where labels are not kept.
-    namespace: str = ""
-    #: Labels; empty where they are not kept.
-    labels: Mapping[str, str] = {}
     #: Whether it may preempt others.
     preempts: bool = True
     #: What its note says of being preempted; ``None`` where it says nothing.
@@ -65,15 +62,11 @@ class TraitTable:
 
     def __init__(self) -> None:
         """Nothing but the traits of everybody."""
-        #: Whether a disruption budget selects pods: their labels are kept.
-        self.wants_labels = False
-        #: Whether pods were seen whose traits are not known as they should be.
-        self.behind = False
         #: What PriorityClasses say beside their values; those that say nothing are left out.
         self.classes: dict[str, ClassNotes] = {}
         self._by_number: list[Traits] = [Traits()]
-        self._by_key: dict[tuple[str, bytes, bytes, bool, str], int] = {}
-        self._keys: list[tuple[str, bytes, bytes, bool, str] | None] = [None]
+        self._by_key: dict[TraitKey, int] = {}
+        self._keys: list[TraitKey | None] = [None]
         self._users: list[int] = [0]
         self._free: list[int] = []
 
@@ -85,29 +78,17 @@ class TraitTable:
         """The traits of a number."""
         return self._by_number[number]
 
-    def want_labels(self) -> None:
-        """From now on labels matter; what is known already must be read again."""
-        if not self.wants_labels:
-            self.wants_labels = self.behind = True
-
-    def number_of(self, namespace: str, head: PodHead) -> int:
+    def number_of(self, head: PodHead) -> int:
         """The number of a pod's traits; count its use with ``use``."""
         spec, notes = head.spec, head.metadata.annotations
         refuses = spec.preemption_policy == NEVER
-        if notes is NO_BYTES and not (refuses or self.wants_labels or self.classes):
+        if notes is NO_BYTES and not (refuses or self.classes):
             return NO_TRAITS
         marked = notes is not NO_BYTES and any(mark in bytes(notes) for mark in _MARKS)
         named = spec.priority_class_name if spec.priority_class_name in self.classes else ""
-        if not (self.wants_labels or refuses or marked or named):
+        if not (refuses or marked or named):
             return NO_TRAITS
-        labels = bytes(head.metadata.labels) if self.wants_labels else b""
-        key = (
-            namespace if self.wants_labels else "",
-            labels,
-            bytes(notes) if marked else b"",
-            refuses,
-            named,
-        )
+        key = (bytes(notes) if marked else b"", refuses, named)
         found = self._by_key.get(key)
         return found if found is not None else self._make(key)
 
@@ -127,16 +108,14 @@ class TraitTable:
             self._keys[number] = None
             self._free.append(number)
 
-    def _make(self, key: tuple[str, bytes, bytes, bool, str]) -> int:
-        namespace, labels, notes, refuses, named = key
+    def _make(self, key: TraitKey) -> int:
+        notes, refuses, named = key
         said = self.classes.get(named, _SILENT)
         own = _texts(notes)
         mark = own.get(CAN_BE_PREEMPTED)
         policy = own.get(PREEMPTION_POLICY)
         may = policy != NEVER if policy else said.preempts
         made = Traits(
-            namespace=namespace,
-            labels=_texts(labels),
             preempts=may and not refuses,
             can_be_preempted=_flag(mark) if mark is not None else said.can_be_preempted,
             protected_for=seconds(own[PROTECTED_FOR])

@@ -143,7 +143,7 @@ def test_a_deleted_pod_is_a_departure(books: Books) -> None:
     books.pod(make_pod("p", node="n"))
     row, serial = books.row("p"), int(books.cluster.pods.serial[books.row("p")])
     books.pod(make_pod("p"), DELETED)
-    assert books.cluster.changes.departures == [(row, serial, "p")]
+    assert books.cluster.changes.departures == [(row, serial, "p", False)]
 
 
 def test_a_waiting_pod_that_is_being_deleted_waits_no_longer(books: Books) -> None:

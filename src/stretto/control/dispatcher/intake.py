@@ -93,15 +93,20 @@ class Intake:
         units.grow(int(index.max()) + 1)
         known = units.serial[index].tolist()
         lost: dict[Unit, set[int]] = {}
-        for (row, serial, _), ours in zip(departures, known, strict=True):
+        fallen: set[Unit] = set()
+        for (row, serial, _, evicted), ours in zip(departures, known, strict=True):
             if serial != ours:
                 continue
             self.gated.discard(row)
             unit = units.by_row[row]
             if unit is not None:
                 lost.setdefault(unit, set()).add(row)
+                if evicted:
+                    fallen.add(unit)
         for unit, rows in lost.items():
             self._lose(unit, rows)
+            if unit in fallen and len(unit.bound) < unit.min_member:
+                unit.scheduled = False  # a gang that was evicted comes back as a whole
 
     def _lose(self, unit: Unit, rows: set[int]) -> None:
         """Rows are no longer the unit's."""

@@ -103,7 +103,7 @@ class Usage:
 
     def gone(self, departures: Iterable[Departure]) -> None:
         """Pods have ended."""
-        for row, serial, _ in departures:
+        for row, serial, _, _ in departures:
             held = self._held.get(row)
             if held is not None and held.serial == serial:
                 self._refund(row, held)

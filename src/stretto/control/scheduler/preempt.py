@@ -5,23 +5,32 @@ and nobody is asked to leave unless enough of them then stand. Whatever is found
 any claim, and judged by the binder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
+from stretto.base.clock import Clock
 from stretto.framework.finder import Found
 from stretto.framework.rehearsal import Candidate
 from stretto.state.claims import Plan, Preemption, UnitClaims
 from stretto.state.cluster import Cluster
+from stretto.state.preemption import PreemptionRules, guard_against
 from stretto.state.units import Cure, Setback, Unit, Units, Why
 
 ATTEMPTS: Final = 1024
 """Pods that one cycle helps at most; the others are queued again at once."""
 
 
+TRIES: Final = 8
+"""Nodes that are given up because a gang there would be torn, before a pod is."""
+
+
 class Finder(Protocol):
     """Finds victims; see ``framework.finder``."""
+
+    #: The profile's rules.
+    rules: PreemptionRules
 
     def begin(self, plan: Plan) -> None:
         """A new cycle, whose plain claims are ``plan``'s."""
@@ -31,6 +40,9 @@ class Finder(Protocol):
 
     def take(self, row: int, candidate: Candidate) -> None:
         """A preemptor is promised a node."""
+
+    def spare(self, rows: Collection[int]) -> None:
+        """These must stay where they are, for the rest of the cycle."""
 
     def mark(self) -> int:
         """Where to go back to."""
@@ -51,9 +63,10 @@ class Promise(NamedTuple):
 class Preempting:
     """Adds to a shard's plan what the leaving of others makes possible."""
 
-    def __init__(self, cluster: Cluster, units: Units, finder: Finder) -> None:
-        """Help pods of one cluster."""
+    def __init__(self, cluster: Cluster, units: Units, finder: Finder, clock: Clock) -> None:
+        """Help pods of one cluster; the clock tells who started a short while ago."""
         self._cluster = cluster
+        self._clock = clock
         self._units = units
         self._finder = finder
 
@@ -91,7 +104,7 @@ class Preempting:
         again: list[int] = []
         said = dict(zip(setback.rows, setback.messages, strict=False))
         for row in setback.rows:
-            found = self._finder.find(row)
+            found = self._find(row)
             if found.candidate is None:
                 (again if found.again else lost).append(row)
                 if found.message:
@@ -112,7 +125,7 @@ class Preempting:
         for at, row in enumerate(rows):
             if len(promises) + len(rows) - at < needed or len(promises) == needed:
                 break
-            found = self._finder.find(row)
+            found = self._find(row)
             if found.candidate is not None:
                 self._finder.take(row, found.candidate)
                 promises.append(Promise(row, found.candidate))
@@ -120,6 +133,41 @@ class Preempting:
             self._finder.back_to(mark)
             return []
         return promises
+
+    def _find(self, row: int) -> Found:
+        """The best node for a pod where no gang is torn."""
+        for _ in range(TRIES):
+            found = self._finder.find(row)
+            if found.candidate is None:
+                return found
+            torn = self._torn(found.candidate.victims)
+            if not torn:
+                return found
+            mates = {mate for each in torn for mate in each}
+            if self._may_go(row, mates):
+                return found._replace(candidate=_joined(found.candidate, mates))
+            self._finder.spare(mates.union(found.candidate.victims))
+        return Found(None)
+
+    def _torn(self, victims: Sequence[int]) -> list[set[int]]:
+        """Who is left of each gang that would fall under its minimum without these."""
+        evictions, found = self._cluster.evictions, []
+        gangs = [self._units.of_row(row) for row in victims]
+        for unit in dict.fromkeys(each for each in gangs if each is not None and each.is_gang):
+            left = set(unit.bound).difference(victims)
+            left = {row for row in left if not evictions.is_leaving(row)}
+            if 0 < len(left) < unit.min_member:
+                found.append(left)
+        return found
+
+    def _may_go(self, row: int, mates: Collection[int]) -> bool:
+        """Whether a pod may push these out too."""
+        cluster, now = self._cluster, self._clock.monotonic()
+        priority = int(cluster.pods.priority[row])
+        return all(
+            guard_against(cluster, self._finder.rules, mate, priority, now) is None
+            for mate in mates
+        )
 
     def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[Promise]]]) -> Plan:
         """The plan with the claims that wait for victims, behind its plain claims."""
@@ -155,6 +203,14 @@ class Preempting:
             frozenset().union(*(each.candidate.beyond for each in promises)),
             tuple(row for each in promises for row in each.candidate.displaced),
         )
+
+
+def _joined(candidate: Candidate, mates: Collection[int]) -> Candidate:
+    """A candidate with the rest of the gangs that its victims belong to."""
+    return candidate._replace(
+        victims=(*candidate.victims, *sorted(mates)),
+        beyond=candidate.beyond.union(mates),
+    )
 
 
 def _given_back(setback: Setback, rows: tuple[int, ...]) -> Setback:

@@ -1,0 +1,330 @@
+"""Preemption in a whole plane, in virtual time over a memory store."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stretto.api.kinds import NODE, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS
+from stretto.framework.profile import load_profile
+from stretto.state.evictions import EvictionCause, EvictionOrder
+from stretto.state.lifecycle import PodState
+from stretto.stores.store import Deletion, Patch
+from stretto.testing import Harness, make_node, make_pod
+
+HOLD = {"metadata": {"finalizers": ["stretto.dev/test"]}}
+
+
+def harness(*nodes: bytes, **rules: Any) -> Harness:
+    profile = load_profile({"profiles": [{"stretto": {"preemption": rules or True}}]})
+    return Harness(nodes or [make_node("n", cpu="4")], profile=profile, config={"tier": "numpy"})
+
+
+def running(*pods: bytes, nodes: tuple[bytes, ...] = (), **rules: Any) -> Harness:
+    """A plane whose first pods are on their nodes."""
+    made = harness(*nodes, **rules)
+    made.submit(*pods)
+    made.settle()
+    return made
+
+
+def low(name: str = "low", **more: Any) -> bytes:
+    return make_pod(name, **{"cpu": "3", "priority": 1, **more})
+
+
+def high(name: str = "high", **more: Any) -> bytes:
+    return make_pod(name, **{"cpu": "3", "priority": 10, **more})
+
+
+def held(name: str = "low", **more: Any) -> bytes:
+    """A pod that does not go at once when it is asked."""
+    body = msgspec.json.decode(low(name, **more))
+    body["metadata"] |= HOLD["metadata"]
+    return msgspec.json.encode(body)
+
+
+def let_go(plane: Harness, name: str = "low") -> None:
+    plane.store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}})])
+
+
+def budget(plane: Harness, **spec: Any) -> None:
+    spec = {"selector": {"matchLabels": {"app": "web"}}, **spec}
+    body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
+    body["metadata"] = {"name": "pdb", "namespace": "default"}
+    plane.create(POD_DISRUPTION_BUDGET, msgspec.json.encode(body))
+
+
+def state(plane: Harness, name: str) -> PodState:
+    pods = plane.plane.cluster.pods
+    return next(PodState(int(pods.state[r])) for r in pods.rows() if pods.name[r] == name)
+
+
+def clean(plane: Harness) -> bool:
+    return not plane.breaches() and not plane.plane.dispatcher.audit()
+
+
+# ---------------------------------------------------------------- who gets the room
+
+
+def test_a_pod_of_higher_priority_takes_the_place_of_a_lower_one() -> None:
+    plane = running(low())
+    plane.submit(high())
+    plane.settle()
+    assert plane.placements() == {"high": "n"}
+    assert clean(plane)
+
+
+@pytest.mark.parametrize("priority", [1, 0])
+def test_nobody_of_equal_or_higher_priority_is_asked(priority: int) -> None:
+    plane = running(low())
+    plane.submit(high(priority=priority))
+    plane.settle()
+    assert plane.placements() == {"low": "n", "high": ""}
+
+
+def test_a_pod_whose_policy_is_never_waits() -> None:
+    plane = running(low())
+    plane.submit(high(spec={"preemptionPolicy": "Never"}))
+    plane.settle()
+    assert plane.node_of("low") == "n"
+
+
+def test_a_priority_class_may_forbid_its_pods_to_preempt() -> None:
+    plane = running(low())
+    body = {"metadata": {"name": "calm"}, "value": 10, "preemptionPolicy": "Never"}
+    plane.create(PRIORITY_CLASS, msgspec.json.encode(body))
+    plane.submit(make_pod("high", cpu="3", spec={"priorityClassName": "calm"}))
+    plane.settle()
+    assert plane.node_of("low") == "n"
+
+
+def test_no_more_are_asked_than_must_leave() -> None:
+    plane = running(*[low(f"low-{i}", cpu="1") for i in range(4)])
+    plane.submit(high(cpu="2"))
+    plane.settle()
+    assert len([n for n in plane.placements().values() if n]) == 3
+
+
+def test_the_node_whose_victims_matter_least_is_taken() -> None:
+    nodes = (make_node("a", cpu="4"), make_node("b", cpu="4"))
+    plane = running(low("one", priority=5), low("two", priority=3), nodes=nodes)
+    plane.submit(high())
+    plane.settle()
+    assert set(plane.placements()) == {"one", "high"}
+
+
+def test_preemption_can_be_turned_off() -> None:
+    plane = running(low(), enabled=False)
+    plane.submit(high())
+    plane.settle()
+    assert plane.node_of("low") == "n"
+
+
+# ---------------------------------------------------------------- protection
+
+
+def test_a_pod_that_forbids_it_is_not_preempted() -> None:
+    note = {"godel.bytedance.com/can-be-preempted": "false"}
+    plane = running(low(annotations=note))
+    plane.submit(high())
+    plane.settle()
+    assert plane.node_of("low") == "n"
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_a_profile_may_ask_for_agreement(agrees: bool) -> None:
+    note = {"godel.bytedance.com/can-be-preempted": "true"} if agrees else {}
+    plane = running(low(annotations=note), optIn=True)
+    plane.submit(high())
+    plane.settle()
+    assert (plane.node_of("high") == "n") is agrees
+
+
+def test_a_priority_that_the_profile_protects_is_not_preempted() -> None:
+    plane = running(low(priority=7), protect={"fromPriority": 7})
+    plane.submit(high())
+    plane.settle()
+    assert plane.node_of("low") == "n"
+
+
+def test_a_pod_that_has_just_started_is_preempted_later() -> None:
+    plane = running(low(), protect={"startedWithinSeconds": 60})
+    plane.submit(high())
+    plane.settle()
+    assert plane.node_of("low") == "n"
+    plane.settle(400)
+    assert plane.node_of("high") == "n"
+
+
+# ---------------------------------------------------------------- budgets
+
+
+def test_a_hard_budget_is_never_broken() -> None:
+    plane = running(low(labels={"app": "web"}), budgets="hard")
+    budget(plane, minAvailable=1)
+    plane.submit(high())
+    plane.settle(30)
+    assert plane.node_of("low") == "n"
+
+
+def test_a_budget_is_broken_where_nothing_else_would_do() -> None:
+    plane = running(low(labels={"app": "web"}))
+    budget(plane, minAvailable=1)
+    plane.submit(high())
+    plane.settle()
+    assert plane.node_of("high") == "n"
+
+
+def test_a_node_without_violations_is_better() -> None:
+    nodes = (make_node("a", cpu="4"), make_node("b", cpu="4"))
+    plane = running(low(labels={"app": "web"}), low("other", priority=5), nodes=nodes)
+    budget(plane, minAvailable=1)
+    plane.submit(high())
+    plane.settle()
+    assert set(plane.placements()) == {"low", "high"}
+
+
+def test_of_two_preemptors_one_gets_the_last_disruption_of_a_hard_budget() -> None:
+    nodes = (make_node("a", cpu="4"), make_node("b", cpu="4"))
+    web = {"labels": {"app": "web"}}
+    plane = running(low("one", **web), low("two", **web), nodes=nodes, budgets="hard")
+    budget(plane, minAvailable=1)
+    plane.submit(high("h1"), high("h2"))
+    plane.settle(30)
+    assert sorted(plane.placements().values()) == ["", "a", "b"]
+
+
+# ---------------------------------------------------------------- while victims leave
+
+
+def test_the_room_is_kept_while_a_victim_leaves() -> None:
+    plane = running(held())
+    plane.submit(high())
+    plane.settle()
+    assert state(plane, "high") is PodState.NOMINATED
+    plane.submit(make_pod("thief", cpu="1", priority=10))
+    let_go(plane)
+    plane.settle()
+    assert (plane.node_of("high"), plane.node_of("thief")) == ("n", "n")
+
+
+def test_the_nominated_node_stands_in_the_status() -> None:
+    plane = running(held())
+    plane.submit(high())
+    plane.settle(1)
+    record = plane.store.get(POD, "default", "high")
+    assert record is not None
+    assert msgspec.json.decode(record.body)["status"]["nominatedNodeName"] == "n"
+
+
+def test_a_pod_of_higher_priority_takes_the_room_that_is_kept() -> None:
+    plane = running(held())
+    plane.submit(high())
+    plane.settle()
+    plane.submit(high("higher", priority=20))
+    plane.settle()
+    let_go(plane)
+    plane.settle(30)
+    assert (plane.node_of("higher"), plane.node_of("high")) == ("n", "")
+    assert clean(plane)
+
+
+def test_a_victim_that_does_not_go_holds_nobody_for_ever() -> None:
+    plane = running(held(), waitSeconds=20)
+    plane.submit(high())
+    plane.settle(60)
+    assert state(plane, "high") is not PodState.NOMINATED
+    plane.create(NODE, make_node("new", cpu="4"))
+    plane.settle(20)
+    assert plane.node_of("high") == "new"
+
+
+def test_room_that_is_kept_is_free_again_when_its_pod_goes() -> None:
+    plane = running(held())
+    plane.submit(high())
+    plane.settle()
+    plane.store.delete(POD, [Deletion("default", "high")])
+    let_go(plane)
+    plane.submit(low("next"))
+    plane.settle()
+    assert plane.node_of("next") == "n"
+    assert not plane.plane.cluster.evictions.nominations
+
+
+def test_a_nomination_is_void_when_its_node_goes() -> None:
+    plane = running(held())
+    plane.submit(high())
+    plane.settle()
+    plane.store.delete(NODE, [Deletion("", "n")])
+    plane.create(NODE, make_node("m", cpu="4"))
+    plane.settle(20)
+    assert plane.node_of("high") == "m"
+
+
+def test_a_new_binder_goes_on_where_the_old_one_stopped() -> None:
+    plane = running(held())
+    plane.submit(high())
+    plane.settle()
+    plane.plane.restart_binder(plane.clock.monotonic())
+    let_go(plane)
+    plane.settle(5)
+    assert plane.node_of("high") == "n"
+    assert clean(plane)
+
+
+# ---------------------------------------------------------------- gangs
+
+
+def gang(plane: Harness, name: str, size: int, **more: Any) -> None:
+    plane.group(name, size)
+    plane.submit(*[high(f"{name}-{i}", group=name, **more) for i in range(size)])
+
+
+def test_a_gang_preempts_as_one() -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "abc")
+    plane = running(*[low(f"low-{i}") for i in range(3)], nodes=nodes)
+    gang(plane, "g", 2)
+    plane.settle()
+    assert len([n for p, n in plane.placements().items() if p.startswith("g") and n]) == 2
+    assert len([p for p in plane.placements() if p.startswith("low")]) == 1
+
+
+def test_nobody_leaves_for_a_gang_that_would_not_fit_even_then() -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "ab")
+    plane = running(low("l1"), low("l2"), nodes=nodes)
+    gang(plane, "g", 3)
+    plane.settle()
+    assert set(plane.placements().values()) == {"a", "b", ""}
+    assert clean(plane)
+
+
+def test_a_gang_is_evicted_whole() -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "ab")
+    plane = harness(*nodes)
+    gang(plane, "g", 2, priority=1)
+    plane.settle()
+    plane.submit(high("vip", priority=50))
+    plane.settle()
+    assert [n for p, n in plane.placements().items() if p.startswith("g")] == []
+    assert plane.node_of("vip") in ("a", "b")
+
+
+# ---------------------------------------------------------------- orders of others
+
+
+def test_pods_may_be_asked_to_leave_for_another_reason() -> None:
+    plane = running(low())
+    pods = plane.plane.cluster.pods
+    row = int(pods.rows()[0])
+    order = EvictionOrder((row,), (int(pods.serial[row]),), EvictionCause.RECLAIM, "owner is back")
+    assert plane.plane.evictor.order(order, plane.clock.monotonic()) == (row,)
+    plane.settle()
+    assert plane.placements() == {}
+
+
+def test_an_order_leaves_out_who_is_protected() -> None:
+    plane = running(low(), protect={"fromPriority": 0})
+    row = int(plane.plane.cluster.pods.rows()[0])
+    serial = int(plane.plane.cluster.pods.serial[row])
+    order = EvictionOrder((row,), (serial,), EvictionCause.RESCHEDULE, "moves")
+    assert plane.plane.evictor.order(order, plane.clock.monotonic()) == ()
