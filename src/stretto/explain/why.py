@@ -183,7 +183,7 @@ def explain_pod_on(scene: Scene, name: str, node: str) -> NodeExplanation:
     pod = scene.cluster.pods.key(asked.row)
     place = int(np.searchsorted(asked.inquiry.slots, slot))
     chosen, feasible = None, int(asked.inquiry.fits.sum())
-    scores = Scores(scene.profile.scores, asked.pod, asked.view, _feasible(asked))
+    scores = Scores(scene.profile.every_score, asked.pod, asked.view, _feasible(asked))
     mine = np.flatnonzero(scores.slots == asked.slot)
     if len(mine):
         chosen = scores.node(int(mine[0]), asked.slot)
@@ -221,7 +221,7 @@ def _question(scene: Scene, name: str) -> _Question:
     pod = cluster.classes[int(cluster.pods.class_id[row])]
     slot = int(cluster.pods.slot[row])
     view = scene.view() if slot == NO_SLOT else view_without(scene, row)
-    inquiry = Inquiry(scene.profile.filters, pod, view, cluster.nodes.live_slots())
+    inquiry = Inquiry(scene.profile.every_filter, pod, view, cluster.nodes.live_slots())
     out = ", with this pod taken out of its node" if slot != NO_SLOT else ""
     return _Question(row, pod, slot, view, inquiry, scene.when + out)
 
@@ -235,7 +235,7 @@ def _feasible(asked: _Question) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def _placed(scene: Scene, asked: _Question) -> Explanation:
     """A pod that has a node: what it chose from."""
-    scores = Scores(scene.profile.scores, asked.pod, asked.view, _feasible(asked))
+    scores = Scores(scene.profile.every_score, asked.pod, asked.view, _feasible(asked))
     return msgspec.structs.replace(
         _head(scene, asked),
         choice=_choice(scene, asked, scores),
@@ -253,14 +253,14 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
     state = PodState(int(scene.cluster.pods.state[asked.row]))
     reasons = reasons_of(inquiry, state, unit, gang, steps)
     near = inquiry.nearest(NEAREST)
-    said = diagnose(scene.profile.filters, asked.pod, asked.view, inquiry.slots, nearest=0)
+    said = diagnose(scene.profile.every_filter, asked.pod, asked.view, inquiry.slots, nearest=0)
     fits = inquiry.fits
     cures: tuple[Cure, ...] = ()
     if not fits.any():
         cures = cures_for(inquiry, near, int(scene.engine.cures_of(asked.pod.id)))
     elif gang is not None:
         cures = gang.cures
-    scores = Scores(scene.profile.scores, asked.pod, asked.view, inquiry.slots[fits])
+    scores = Scores(scene.profile.every_score, asked.pod, asked.view, inquiry.slots[fits])
     return msgspec.structs.replace(
         _head(scene, asked),
         dominant=reasons[0],

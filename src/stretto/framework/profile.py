@@ -32,7 +32,9 @@ from stretto.api.yaml_text import load_documents
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
 from stretto.framework import arguments as read
+from stretto.framework.constraints import PodConstraints
 from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule
+from stretto.framework.guarded import Guarded, guard
 from stretto.framework.plugins.gpu_policies import FGD
 from stretto.framework.plugins.table import RULES
 from stretto.framework.preemption_form import read_preemption
@@ -150,6 +152,8 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     filters: tuple[FilterRule, ...]
     #: Scores with their weights.
     scores: tuple[tuple[ScoreRule, int], ...]
+    #: Rules that pods choose for themselves; ``None`` where they may not.
+    chosen: PodConstraints | None = None
     #: How equal scores are told apart.
     ties: TieRule = TieRule.ROTATE
     #: Which devices of a node a pod gets.
@@ -200,14 +204,24 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         return self.ties is TieRule.RANDOM or self.device_pick is DevicePick.RANDOM
 
     @property
+    def every_filter(self) -> tuple[FilterRule, ...]:
+        """The filters, and those that pods choose for themselves."""
+        return self.filters if self.chosen is None else (*self.filters, self.chosen)
+
+    @property
+    def every_score(self) -> tuple[tuple[ScoreRule, int], ...]:
+        """The scores, and those that pods choose for themselves."""
+        return self.scores if self.chosen is None else (*self.scores, (self.chosen, 1))
+
+    @property
     def static_filters(self) -> tuple[FilterRule, ...]:
         """Filters on the node object alone: kept as rows per signature."""
-        return tuple(rule for rule in self.filters if rule.SCOPE is Scope.STATIC)
+        return tuple(rule for rule in self.every_filter if rule.SCOPE is Scope.STATIC)
 
     @property
     def static_scores(self) -> tuple[tuple[ScoreRule, int], ...]:
         """Scores by the node object alone."""
-        return tuple(each for each in self.scores if each[0].SCOPE is Scope.STATIC)
+        return tuple(each for each in self.every_score if each[0].SCOPE is Scope.STATIC)
 
     @property
     def slot_scores(self) -> tuple[tuple[ScoreRule, int], ...]:
@@ -218,6 +232,12 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     def asked_filters(self) -> tuple[FilterRule, ...]:
         """Filters that the kernels cannot check and that must be asked."""
         return tuple(r for r in self.filters if r.SCOPE is not Scope.STATIC and not r.FUSED)
+
+    @property
+    def outside(self) -> tuple[Guarded, ...]:
+        """Rules that are not ours, each once."""
+        every = (*self.filters, *(rule for rule, _ in self.scores))
+        return tuple(dict.fromkeys(rule for rule in every if isinstance(rule, Guarded)))
 
     @property
     def learns(self) -> bool:
@@ -295,13 +315,18 @@ def _profile(form: Form, rules: Registry[type[Rule]]) -> Profile:
     made: dict[str, Rule] = {}
     for name in dict.fromkeys((*form.filters, *(n for n, _ in form.scores), *form.arguments)):
         where, arguments = form.arguments.get(name, ("", {}))
-        made[name] = _make(rules.get(name), arguments, where)
+        rule = _make(rules.get(name), arguments, where)
+        made[name] = rule if name in RULES else guard(rule)
+    chosen = PodConstraints.over(
+        rules, {name: given for name, (_, given) in form.arguments.items()}, frozenset(form.filters)
+    )
     filters = [made[name] for name in form.filters]
     scores = [(made[name], weight) for name, weight in form.scores]
     return Profile(
         name=form.scheduler_name,
         filters=tuple(rule for rule in filters if isinstance(rule, FilterRule)),
         scores=tuple((rule, w) for rule, w in scores if isinstance(rule, ScoreRule)),
+        chosen=chosen,
         notes=form.notes,
         **_settings(form),
     )
@@ -314,8 +339,14 @@ def _make(rule: type[Rule], arguments: Any, where: str) -> Rule:
     except UnknownNameError as error:
         raise UnknownNameError(f"{error.kind} ({where})", error.name, error.known) from error
     except InputError as error:
-        where = f"{where}: {error.where}"
+        where = f"{where}: {error.where}" if where else error.where
         raise InputError(where, error.value, error.expected, error.hint) from error
+    except Exception as error:
+        if rule.NAME in RULES:
+            raise
+        told = f"{type(error).__name__}: {error}"
+        expected = f"a rule {rule.NAME} that can be made of its arguments"
+        raise InputError(where or f"rule {rule.NAME}", told, expected) from error
 
 
 def _settings(form: Form) -> dict[str, Any]:

@@ -133,7 +133,7 @@ class Engine:
             return kept[1]
         pod = self.cluster.classes[class_id]
         cures = Cure.NONE
-        for rule in self.profile.filters:
+        for rule in self.profile.every_filter:
             if rule.signature(pod) is not None:
                 cures |= rule.cures(pod)
         self._cures[class_id] = serial, cures
@@ -287,11 +287,11 @@ class Runtime:
         """The same row by the rules' own functions over every slot: slow, and the yardstick."""
         pod, slots = self.engine.cluster.classes[class_id], np.arange(self.columns.size)
         passes = self.columns.live.astype(bool)
-        for rule in self.engine.profile.filters:
+        for rule in self.engine.profile.every_filter:
             if rule.signature(pod) is not None:
                 passes &= rule.filter(pod, self.view, slots)
         total = np.zeros(self.columns.size, np.int32)
-        for score, weight in self.engine.profile.scores:
+        for score, weight in self.engine.profile.every_score:
             if score.signature(pod) is not None:
                 total += weight * score.score(pod, self.view, slots)
         return np.where(passes, 1 + np.maximum(total, 0), 0).astype(np.int16)

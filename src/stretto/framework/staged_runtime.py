@@ -7,7 +7,7 @@ other.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,13 @@ class _Task(NamedTuple):
     caps: tuple[DomainCap, ...]
     #: Where it must go; ``None`` for anywhere.
     places: Places | None
+    #: Whether it chooses rules that depend on what is on a slot: these are asked unit by unit.
+    chooses: bool = False
+
+    @property
+    def simple(self) -> bool:
+        """Whether it may be placed in one call with its neighbours."""
+        return self.places is None and not self.caps and not self.chooses
 
 
 class StagedRuntime(Runtime):
@@ -102,7 +109,7 @@ class StagedRuntime(Runtime):
         units, u = len(request.at_least), 0
         while u < units:
             first = u
-            simple = u in tasks and tasks[u].places is None and not tasks[u].caps
+            simple = u in tasks and tasks[u].simple
             while u < units and _kind(tasks, u) == _kind(tasks, first):
                 u += 1
                 if first in tasks and not simple:
@@ -151,8 +158,24 @@ class StagedRuntime(Runtime):
                 held = self._slots_of(unit)
                 asked = self._wanted(request, start, stop, int(request.at_least[u]))
                 places = self._gangs.places(group, held, asked, self.columns)
-            tasks[u] = _Task(start, stop, int(request.at_least[u]), unit, caps, places)
+            chooses = self._chooses(request.class_ids[start:stop])
+            task = _Task(start, stop, int(request.at_least[u]), unit, caps, places, chooses)
+            if group is not None or not task.simple or self._is_bound(request, start, stop):
+                tasks[u] = task
         return tasks
+
+    def _is_bound(self, request: Request, start: int, stop: int) -> bool:
+        """Whether some pods of a unit are bound to NUMA nodes."""
+        classes = self.engine.cluster.classes
+        ids = np.unique(np.asarray(request.class_ids[start:stop])).tolist()
+        return any(classes[class_id].asks.zones is not None for class_id in ids)
+
+    def _chooses(self, class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
+        """Whether some classes choose rules that the kernels do not know."""
+        chosen, classes = self.engine.profile.chosen, self.engine.cluster.classes
+        if chosen is None:
+            return False
+        return any(chosen.asks(classes[c]) for c in np.unique(np.asarray(class_ids)).tolist())
 
     def _slots_of(self, unit: Unit) -> npt.NDArray[np.int64]:
         """int64[k]: slots of a unit's pods that are on nodes."""
@@ -208,6 +231,27 @@ class StagedRuntime(Runtime):
             work.job.slot[:] = -1
             return len(work.job.at_least)
         self.columns.room_in_log(2 * len(work.job.local) + 1)
+        table = self.engine.compiler.table
+        chosen = self._chosen_rows(work.job.class_id)
+        if chosen is not None:
+            program = (program[0], self.engine.compiler.static._replace(extra=chosen), *program[2:])
+            table.extra_row[work.job.class_id] = np.arange(len(chosen))
+        try:
+            return self._call(program, state, work)
+        finally:
+            table.extra_row[work.job.class_id] = -1
+
+    def _chosen_rows(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int16] | None:
+        """int16[class, slot]: what the rules that classes choose say now; ``None`` for nothing."""
+        rules, classes = self.engine.profile.chosen, self.engine.cluster.classes
+        if rules is None or not self._chooses(class_ids):
+            return None
+        slots = np.arange(self.columns.size)
+        rows = [rules.slot_values(classes[c], self.view, slots) for c in class_ids.tolist()]
+        return np.stack(rows).astype(np.int16)
+
+    def _call(self, program: tuple[object, ...], state: tuple[Any, ...], work: Work) -> int:
+        """The kernel of this runtime's tier."""
         log, log_state = self.columns.log, self.columns.log_state
         pick = int(self.engine.profile.device_pick)
         if self._kernel.name == "numpy":
@@ -266,7 +310,7 @@ def _least(asked: list[tuple[int, int]], pods: int, least: int) -> int:
 
 def _kind(tasks: dict[int, _Task], u: int) -> bool | None:
     """What sort of run a unit belongs to: plain, simple, or one of its own."""
-    return None if u not in tasks else tasks[u].places is None and not tasks[u].caps
+    return None if u not in tasks else tasks[u].simple
 
 
 def _part(request: Request, ids: npt.NDArray[np.int32], first: int, last: int) -> Request:

@@ -139,7 +139,9 @@ class Asks(msgspec.Struct, frozen=True, gc=False):
     @property
     def staged(self) -> bool:
         """Whether more than filters and scores says where its pods go."""
-        return self.zones is not None or self.keep is not None or bool(self.caps)
+        return bool(
+            self.zones is not None or self.keep is not None or self.caps or self.hard or self.soft
+        )
 
 
 NO_ASKS: Final = Asks()

@@ -123,9 +123,10 @@ def test_a_profile_may_give_the_typical_pods_itself() -> None:
 
 def test_rules_are_told_apart_by_what_they_depend_on() -> None:
     profile = load_profile("default")
-    assert [r.NAME for r, _ in profile.static_scores] == ["TaintToleration", "NodeAffinity"]
+    names = [r.NAME for r, _ in profile.static_scores]
+    assert names == ["TaintToleration", "NodeAffinity", "PodConstraints"]
     assert len(profile.slot_scores) == 2
-    assert len(profile.static_filters) == 4
+    assert len(profile.static_filters) == 5
     assert profile.asked_filters == ()
 
 

@@ -1,0 +1,279 @@
+"""Measure NUMA-aware pods, gangs in domains and their roll-back, and record the figures.
+
+    python bench/topology.py [--rounds N] [--json OUT]
+
+Each figure is the median of some rounds in one process, after one round that is not counted (it
+compiles the kernels). Machines are noisy: CPU time stands beside wall time, and the load before.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stretto.api.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
+from stretto.framework.runtime import Request
+from stretto.state.invariants import check_all, overcommitted
+from stretto.stores.store import Deletion
+from stretto.testing import Harness, make_group, make_node, make_pod
+
+HERE = Path(__file__).parent
+SOCKETS, NUMA_PER_SOCKET = 2, 4
+RACK = 20
+
+
+class Timed(NamedTuple):
+    """One round."""
+
+    wall: float
+    cpu: float
+
+
+def numa_report(name: str, cores: int, gibibytes: int) -> bytes:
+    """A CustomNodeResource of 2 sockets with 4 NUMA nodes each."""
+    amounts = {"cpu": str(cores), "memory": f"{gibibytes}Gi"}
+    zones = [
+        {
+            "type": "Socket",
+            "name": str(socket),
+            "resources": {},
+            "children": [
+                {
+                    "type": "Numa",
+                    "name": str(socket * NUMA_PER_SOCKET + numa),
+                    "resources": {"allocatable": amounts, "capacity": amounts},
+                }
+                for numa in range(NUMA_PER_SOCKET)
+            ],
+        }
+        for socket in range(SOCKETS)
+    ]
+    body = {
+        "apiVersion": CUSTOM_NODE_RESOURCE.api_version,
+        "kind": CUSTOM_NODE_RESOURCE.kind,
+        "metadata": {"name": name},
+        "status": {"topologyZone": zones},
+    }
+    return json.dumps(body).encode()
+
+
+def numa_notes(exclusive: bool) -> dict[str, str]:
+    """Annotations of a pod of dedicated cores that is bound to NUMA nodes."""
+    flag = "true" if exclusive else "false"
+    memory = {"numa_binding": "true", "numa_exclusive": flag}
+    return {
+        "katalyst.kubewharf.io/qos_level": "dedicated_cores",
+        "katalyst.kubewharf.io/memory_enhancement": json.dumps(memory),
+    }
+
+
+def numa_pods(count: int, offset: int) -> Iterator[bytes]:
+    """A mix: three of four share a NUMA node, one takes whole ones; twelve sizes."""
+    for i in range(offset, offset + count):
+        cores = 1 + i % 3 if i % 4 else 4 * (1 + i % 2)
+        yield make_pod(f"p{i}", cpu=str(cores), memory="2Gi", annotations=numa_notes(i % 4 == 0))
+
+
+def timed(work: Callable[[], object]) -> Timed:
+    """Wall and CPU seconds of some work."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return Timed(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def median(rounds: list[Timed], count: int = 1) -> dict[str, float]:
+    """Milliseconds a round, and per second where a round is of several things."""
+    wall = statistics.median(each.wall for each in rounds)
+    cpu = statistics.median(each.cpu for each in rounds)
+    found = {"wall_ms": round(1e3 * wall, 3), "cpu_ms": round(1e3 * cpu, 3)}
+    if count > 1:
+        found |= {"per_s": round(count / wall), "cpu_us_each": round(1e6 * cpu / count, 2)}
+    return found
+
+
+def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
+    """NUMA-aware pods from JSON in hand to bound, and the deciding alone."""
+    names = [f"n{i}" for i in range(nodes)]
+    harness = Harness([make_node(name, cpu="64", memory="256Gi") for name in names])
+    harness.create(CUSTOM_NODE_RESOURCE, *(numa_report(name, 8, 32) for name in names))
+    harness.settle()
+    whole, placing = [], []
+    for number in range(rounds + 1):
+        bodies = list(numa_pods(batch, number * batch))
+        shard = harness.plane.shards[0]
+        spent = [0.0]
+        place = shard.runtime.place
+
+        def watched(request: Request, place: Any = place, spent: Any = spent) -> Any:
+            before = time.perf_counter()
+            answer = place(request)
+            spent[0] += time.perf_counter() - before
+            return answer
+
+        shard.runtime.place = watched  # type: ignore[method-assign]
+        whole.append(timed(lambda bodies=bodies: (harness.submit(*bodies), harness.settle())))
+        shard.runtime.place = place  # type: ignore[method-assign]
+        placing.append(Timed(spent[0], spent[0]))
+    cluster = harness.plane.cluster
+    bound = sum(1 for hold in cluster.topology.holds.values() if hold.parts)
+    sound = not check_all(cluster) and not overcommitted(cluster)
+    return {
+        "nodes": nodes,
+        "pods_a_round": batch,
+        "end_to_end": median(whole[1:], batch),
+        "placing_alone": median(placing[1:], batch),
+        "bound_to_numa": bound,
+        "all_placed": bound == (rounds + 1) * batch,
+        "laws_hold": sound,
+    }
+
+
+def rack_world(racks: int) -> Harness:
+    """Racks of 20 nodes, a switch to ten racks, four zones; some racks fuller than others."""
+    nodes = [
+        make_node(
+            f"n{i}",
+            cpu=str(16 + (i // RACK) % 7),
+            memory="64Gi",
+            zone=f"z{(i // RACK) % 4}",
+            labels={"rack": f"r{i // RACK}", "switch": f"s{i // RACK // 10}"},
+        )
+        for i in range(racks * RACK)
+    ]
+    return Harness(nodes)
+
+
+def affinity(*keys: str) -> dict[str, Any]:
+    """A PodGroup's affinity to the values of some node labels, all required."""
+    terms = [{"topologyKey": key} for key in keys]
+    return {"affinity": {"podGroupAffinity": {"required": terms}}}
+
+
+def gang(
+    harness: Harness, name: str, pods: int, rounds: int, **group: Any
+) -> tuple[list[Timed], list[Timed], int]:
+    """A gang placed (and bound) again and again: placing alone, and end to end; bound pods."""
+    notes = group.pop("notes", {})
+    cpu = group.pop("cpu", "2")
+    placing, whole, bound = [], [], 0
+    for number in range(rounds + 1):
+        title = f"{name}-{number}"
+        body = json.loads(make_group(title, pods, **group))
+        body["metadata"]["annotations"] = notes
+        members = [make_pod(f"{title}-{i}", cpu=cpu, group=title) for i in range(pods)]
+        harness.create(POD_GROUP, json.dumps(body).encode())
+        shard, spent = harness.plane.shards[0], [0.0, 0.0]
+        place = shard.runtime.place
+
+        def watched(request: Request, place: Any = place, spent: Any = spent) -> Any:
+            before, cpu_before = time.perf_counter(), time.process_time()
+            answer = place(request)
+            spent[0] += time.perf_counter() - before
+            spent[1] += time.process_time() - cpu_before
+            return answer
+
+        shard.runtime.place = watched  # type: ignore[method-assign]
+        harness.submit(*members[:-1])
+        harness.settle()
+        whole.append(timed(lambda last=members[-1]: (harness.submit(last), harness.settle())))
+        shard.runtime.place = place  # type: ignore[method-assign]
+        placing.append(Timed(*spent))
+        bound = sum(1 for i in range(pods) if harness.node_of(f"{title}-{i}"))
+        gone = [Deletion("default", f"{title}-{i}") for i in range(pods)]
+        harness.store.delete(POD, gone)
+        harness.settle()
+    return placing[1:], whole[1:], bound
+
+
+def gangs(racks: int, rounds: int) -> dict[str, Any]:
+    """Gangs in domains: the smallest rack, host and zone constraints, and one that fails."""
+    harness = rack_world(racks)
+    found: dict[str, Any] = {"racks": racks, "nodes": racks * RACK}
+    placing, whole, bound = gang(harness, "rack", 40, rounds, **affinity("rack"))
+    found["smallest_rack_40"] = {
+        "placing": median(placing),
+        "end_to_end": median(whole),
+        "bound": bound,
+    }
+    caps = {"stretto.dev/domain-caps": "kubernetes.io/hostname=1"}
+    zone = affinity("topology.kubernetes.io/zone")
+    placing, whole, bound = gang(harness, "wide", 512, rounds, notes=caps, **zone)
+    found["host_and_zone_512"] = {
+        "placing": median(placing, 512),
+        "end_to_end": median(whole, 512),
+        "bound": bound,
+    }
+    placing, _, bound = gang(harness, "fails", 1000, rounds, cpu="16", **affinity("switch"))
+    found["fails_before_placing_1000"] = {"placing": median(placing), "bound": bound}
+    found["rolled_back_1000"] = rolled_back(harness, rounds)
+    cluster = harness.plane.cluster
+    found["laws_hold"] = not check_all(cluster) and not overcommitted(cluster)
+    return found
+
+
+def rolled_back(harness: Harness, rounds: int) -> dict[str, Any]:
+    """A gang of 1,000 whose last pod has no place: 999 places taken and given back."""
+    harness.create(POD_GROUP, make_group("last", 1000, **affinity("topology.kubernetes.io/zone")))
+    members = [make_pod(f"last-{i}", cpu="1", group="last") for i in range(999)]
+    harness.submit(*members, make_pod("last-999", cpu="1k", group="last"))
+    runtime = harness.plane.shards[0].runtime
+    requests: list[Request] = []
+    place = runtime.place
+    runtime.place = lambda request: (requests.append(request), place(request))[1]  # type: ignore[method-assign,assignment]
+    harness.settle()
+    runtime.place = place  # type: ignore[method-assign]
+    whole = next(request for request in requests if len(request.class_ids) == 1000)
+    runtime.sync()
+    before = runtime.columns.free.copy()
+    rolled = [timed(lambda: place(whole)) for _ in range(rounds + 1)][1:]
+    short = Request(whole.class_ids[:999], [0, 999], [999], rows=whole.rows[:999])
+    placed = []
+    for _ in range(rounds + 1):
+        placed.append(timed(lambda: place(short)))
+        runtime.columns.free[:] = before
+        runtime.columns.append(np.arange(runtime.columns.size))
+    return {
+        "trying_and_rolling_back": median(rolled),
+        "placing_999_of_them": median(placed[1:]),
+        "no_trace": bool((runtime.columns.free == before).all()),
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("--rounds", type=int, default=9)
+    words.add_argument("--nodes", type=int, default=5000)
+    words.add_argument("--racks", type=int, default=1000)
+    words.add_argument("--batch", type=int, default=2000)
+    words.add_argument("--json", default="-")
+    asked = words.parse_args()
+    load = os.getloadavg()[0]
+    git = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    found = {
+        "commit": subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip(),
+        "machine": {
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "load_before": load,
+        },
+        "numa": numa(asked.nodes, asked.rounds, asked.batch),
+        "gangs": gangs(asked.racks, asked.rounds),
+    }
+    text = json.dumps(found, indent=1)
+    if asked.json == "-":
+        print(text)
+    else:
+        Path(asked.json).write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
