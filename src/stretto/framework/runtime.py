@@ -298,7 +298,27 @@ class Runtime:
 
     def run_kernel(self, batch: Batch) -> int:
         """The kernel call of ``place``; answers are in the batch, the units tried come back."""
-        choice = Choice(
+        log, log_state, limit = self._log()
+        given = (
+            self._program(),
+            self._state(),
+            self._cache(),
+            log,
+            log_state,
+            self.choice(),
+            batch,
+        )
+        plain = self._kernel.place_plain if self._plain else None
+        if not self._concerns_others(batch.class_id):
+            return int((plain or self._kernel.place)(*given, limit))
+        among = self._among()
+        if self._plain and self._kernel.place_plain_among is not None:
+            return int(self._kernel.place_plain_among(*given, among.table, among.state))
+        return int(self._kernel.place_among(*given, limit, among))
+
+    def choice(self) -> Choice:
+        """How a slot is chosen among the best; its cursors move on with every pick."""
+        return Choice(
             pick=int(self.engine.profile.tie_rule),
             device_pick=int(self.engine.profile.device_pick),
             rank=self._rank(),
@@ -311,26 +331,11 @@ class Runtime:
             passes=self._zones.passes,
             cursor=self._zones.cursor,
         )
-        log, log_state, limit = self._log()
-        place = self._kernel.place_plain if self._plain else self._kernel.place
-        assert place is not None
-        given = (
-            self._program(),
-            self._state(),
-            self._cache(),
-            log,
-            log_state,
-            choice,
-            batch,
-            limit,
-        )
-        if self._concerns_others(batch.class_id):
-            return int(self._kernel.place_among(*given, self._between()))
-        return int(place(*given))
 
-    def _between(self) -> Between:
+    def _among(self) -> Between:
         """What the kernels are given of rules between pods."""
         asked = self.engine.asked
+        self.between.keep_stamps(len(self._entries.position))
         values = partial(asked.domain_values, self.view) if asked.over_domains else None
         return Between(self.between.table, self.between.state, values)
 

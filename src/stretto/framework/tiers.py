@@ -33,6 +33,8 @@ class Kernel(NamedTuple):
     place_among: Callable[..., Any]
     #: ``place`` for plain profiles, with a cache of blocks alone; ``None`` where there is none.
     place_plain: Callable[..., Any] | None = None
+    #: ``place_plain`` with ``DomainTable`` and ``DomainState`` in place of the limit.
+    place_plain_among: Callable[..., Any] | None = None
     #: ``score_row(program, class_id, state, row)``: the row of a class of a plain profile.
     score_row: Callable[..., Any] | None = None
 
@@ -56,7 +58,13 @@ def kernel(tier: str = "auto") -> Kernel:
         return Kernel("numpy", kernels_numpy.place, kernels_numpy.refresh, kernels_numpy.place)
     here = Path(__file__).parent
     forget_stale(here / "__pycache__", _sources(here))
-    from stretto.framework import kernels_blocks, kernels_numpy, kernels_place, kernels_rows
+    from stretto.framework import (
+        kernels_blocks,
+        kernels_domains,
+        kernels_numpy,
+        kernels_place,
+        kernels_rows,
+    )
 
     return Kernel(
         "numba",
@@ -64,6 +72,7 @@ def kernel(tier: str = "auto") -> Kernel:
         kernels_rows.refresh,
         kernels_numpy.place,
         kernels_blocks.place,
+        kernels_domains.place,
         kernels_blocks.score_row,
     )
 
@@ -95,4 +104,5 @@ def forget_stale(cache: Path, sources: Sequence[Path]) -> bool:
 def _sources(here: Path) -> list[Path]:
     """The kernels, and the files whose constants are compiled into them."""
     state = [here.parent / "state" / f"{name}.py" for name in ("devices", "resources", "slots")]
-    return [*sorted(here.glob("kernels_*.py")), here / "program.py", *state]
+    programs = (here / "program.py", here / "domains" / "program.py")
+    return [*sorted(here.glob("kernels_*.py")), *programs, *state]

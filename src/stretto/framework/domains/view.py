@@ -55,11 +55,11 @@ class DomainView:
         changed: npt.NDArray[np.int64] | None = None
         if self._epoch == counts.epoch and self._layout == tables.layout:
             self._fit()
+            self._follow_nodes()  # first: what is counted then is counted where nodes are now
             changed = self._follow_counts()
         if changed is None:
             self._renew()
             return None
-        self._follow_nodes()
         self._fill_new()
         return changed
 
@@ -88,6 +88,14 @@ class DomainView:
         if len(populations):
             slots = np.full(len(populations), slot, np.int64)
             self._add(populations, slots, np.full(len(populations), sign, np.int64))
+
+    def keep_stamps(self, entries: int) -> None:
+        """Have a stamp for each entry of the class cache."""
+        stamps = self.state.stamp
+        if entries > len(stamps):
+            longer = np.zeros(max(entries, 2 * len(stamps)), np.int64)
+            longer[: len(stamps)] = stamps
+            self.state = self.state._replace(stamp=longer)
 
     # ------------------------------------------------------------ following
 

@@ -1,0 +1,280 @@
+"""Compiled placing where pods matter to other pods, for plain profiles.
+
+What ``kernels_blocks`` does, with constraints between pods (``kernels_between``). Those on hosts
+are part of the maxima that are kept, with a stamp of what else they follow from. Those on other
+keys are asked at each visit: they act on whole blocks where each block lies in one domain, and on
+every slot otherwise. A batch in which no pod wants or counts anything never comes here.
+
+Held to ``domains.formulas`` and to the rules themselves by property tests.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from stretto.framework.kernels_between import (
+    by_domain,
+    count,
+    in_domains,
+    limits_of,
+    may_recover,
+    may_stay,
+    on_hosts,
+)
+from stretto.framework.kernels_blocks import (
+    FEW,
+    _ask_of,
+    _block_values,
+    _first_from,
+    _is_narrow,
+    _named_blocks,
+    _narrow,
+    _rates,
+    _ring,
+    _take,
+    _take_turn,
+    _tied,
+    _top_of,
+    _zone_in_turn,
+)
+from stretto.framework.kernels_blocks import _catch_up as catch_up_alone
+from stretto.framework.kernels_blocks import _find as find_alone
+from stretto.framework.kernels_blocks import _scratch as scratch_of
+from stretto.framework.kernels_borrow import borrowed
+from stretto.framework.kernels_place import apply
+from stretto.framework.kernels_point import slot_value
+from stretto.framework.program import Pick
+from stretto.state.slots import BLOCK
+
+_FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_ROTATE, _RANK, _RANDOM = int(Pick.ROTATE), int(Pick.RANK), int(Pick.RANDOM)
+
+
+# ---------------------------------------------------------------- maxima and the choice
+
+
+@njit(**_FLAGS)
+def _values(scratch, what, low, classes, static, rates, state, among):
+    """A class's values on a block, hosts' constraints worked in."""
+    values, sums = scratch[0], scratch[4]
+    _, c, ask, narrow = what
+    weights, unit = rates
+    table, others, limits = among
+    _block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
+    if narrow:
+        _narrow(values, low, classes, static, c, state)
+    on_hosts(values, sums, low, table, others, limits, c)
+
+
+@njit(**_FLAGS)
+def _catch_up(scratch, what, classes, static, rates, state, cache, logged, among, stamp):
+    """Bring a class's maxima to the end of the log, or make them anew for another stamp."""
+    values, todo, marks = scratch[0], scratch[1], scratch[2]
+    k = what[0]
+    log, begin, length = logged
+    others = among[1]
+    peaks, position = cache.peak, cache.position
+    first, count = position[k] - begin, peaks.shape[1]
+    every = first < 0 or length - first > FEW * count or others.stamp[k] != stamp
+    others.stamp[k] = stamp
+    position[k] = begin + length
+    if not every:
+        marks[count] += 1
+        count = _named_blocks(todo, marks, marks[count], log, first, length)
+    for i in range(count):
+        b = i if every else todo[i]
+        _values(scratch, what, np.uint64(b * BLOCK), classes, static, rates, state, among)
+        peaks[k, b] = _top_of(values)
+
+
+@njit(**_FLAGS)
+def _weigh(scratch, what, classes, static, rates, state, cache, choice, among, keys):
+    """Maxima of blocks and ranges with what domains say; whether all values were written down."""
+    values, row, raised, tops = scratch[0], scratch[5], scratch[6], scratch[7]
+    k, c = what[0], what[1]
+    table, others, limits = among
+    allowed, bonus, base = keys
+    even, some = by_domain(allowed, bonus, base, table, others, limits, c)
+    peaks, range_of = cache.peak, choice.range_of
+    tops[0] = 0
+    for b in range(peaks.shape[1]):
+        top = np.int32(peaks[k, b])
+        if top > 0 and some and even:
+            before = np.int32(-1)
+            for i in range(table.start[c], table.stop[c]):
+                key = table.key[i]
+                if table.is_host[key] == 0 and key != before:
+                    before = key
+                    d = base[key] + table.block_domain[key, b]
+                    top = (top + bonus[d]) * np.int32(allowed[d]) if top > 0 else top
+        elif top > 0 and some:
+            low = np.uint64(b * BLOCK)
+            _values(scratch, what, low, classes, static, rates, state, among)
+            in_domains(values, low, allowed, bonus, base, table, c)
+            row[b * BLOCK : (b + 1) * BLOCK] = values
+            top = np.int32(_top_of(values))
+        raised[0, b] = top
+        tops[0, range_of[b]] = max(tops[0, range_of[b]], raised[0, b])
+    return some and not even
+
+
+@njit(**_FLAGS)
+def _find(scratch, what, classes, static, rates, state, cache, choice, draw, among, keys):
+    """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
+    values, todo, row, raised, tops = scratch[0], scratch[1], scratch[5], scratch[6], scratch[7]
+    written = _weigh(scratch, what, classes, static, rates, state, cache, choice, among, keys)
+    top, mine, zone = _zone_in_turn(tops, 0, choice)
+    if top == 0:
+        return -1
+    start = np.int64(0)
+    if choice.pick == _ROTATE:
+        start = choice.cursor[zone]
+        count = _ring(todo, raised, 0, top, 2 * zone + mine, start, choice)
+    else:
+        count = _tied(todo, raised, 0, top, mine, choice)
+    looks = 2 * count if choice.pick == _RANDOM else count
+    best, least, ties, wanted = -1, np.int32(0), np.uint64(0), np.uint64(0)
+    for i in range(looks):
+        b = todo[i % count]
+        low = np.uint64(b * BLOCK)
+        if written:
+            values[:] = row[b * BLOCK : (b + 1) * BLOCK]
+        else:
+            _values(scratch, what, low, classes, static, rates, state, among)
+            in_domains(values, low, keys[0], keys[1], keys[2], among[0], what[1])
+        if choice.pick == _ROTATE:
+            begin = start % BLOCK if i == 0 and b == start // BLOCK else 0
+            found = _first_from(values, top, begin)
+            if found >= 0:
+                _take_turn(choice, zone, b * BLOCK + found, state[0].shape[1])
+                return b * BLOCK + found
+            continue
+        if i == count:
+            wanted = draw % ties
+        for j in range(BLOCK):
+            if values[j] != top:
+                continue
+            s = b * BLOCK + j
+            if choice.pick == _RANK:
+                if best < 0 or choice.rank[s] < least:
+                    best, least = s, choice.rank[s]
+            elif i < count:
+                ties += np.uint64(1)
+            elif wanted == np.uint64(0):
+                return s
+            else:
+                wanted -= np.uint64(1)
+    return best
+
+
+# ---------------------------------------------------------------- placing
+
+
+@njit(**_FLAGS)
+def place(program, state, cache, log, log_state, choice, batch, table, others):
+    """Place a batch of units in order; returns how many units were tried.
+
+    As ``kernels_blocks.place``, with what classes want of other pods (``DomainTable``,
+    ``DomainState``).
+    """
+    count_of_blocks, size = cache.peak.shape[1], state[0].shape[1]
+    base = np.zeros(table.is_host.shape[0] + 1, np.int64)
+    for key in range(table.is_host.shape[0]):
+        base[key + 1] = base[key] + (0 if table.is_host[key] > 0 else table.domains[key])
+    keys = (np.ones(base[-1] + 1, np.uint8), np.zeros(base[-1] + 1, np.int32), base)
+    most = 1
+    for c in range(table.start.shape[0]):
+        most = max(most, table.stop[c] - table.start[c])
+    limits = np.zeros(most, np.int64)
+    four = scratch_of(count_of_blocks)
+    buffers = (
+        four[0],
+        four[1],
+        four[2],
+        four[3],
+        np.zeros(BLOCK, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros((1, count_of_blocks), np.int16),
+        np.zeros((1, cache.top.shape[1]), np.int16),
+    )
+    among = (table, others, limits)
+    return _place(program, state, cache, (log, log_state), choice, batch, buffers, among, keys)
+
+
+@njit(**_FLAGS)
+def _place(program, state, cache, logged, choice, batch, buffers, lent, keys):
+    """``place`` with buffers: whoever calls holds every array, so none is counted in here."""
+    state, cache, choice, batch = borrowed((state, cache, choice, batch))
+    scratch, (log, log_state) = borrowed(buffers), borrowed(logged)
+    among, keys = borrowed(lent), borrowed(keys)
+    table, others, limits = among
+    classes, static, pair, scores, typical, thresholds = borrowed(program)
+    four = (scratch[0], scratch[1], scratch[2], scratch[3])
+    class_id, pin, slot, devices = batch.class_id, batch.pin, batch.slot, batch.devices
+    entry, position, draw = cache.entry, cache.position, batch.draw
+    rates = _rates(pair)
+    for u in range(batch.at_least.shape[0]):
+        start, stop, at_least = batch.start[u], batch.start[u + 1], batch.at_least[u]
+        placed, failed = 0, -1
+        for i in range(start, stop):
+            c, s = class_id[i], pin[i]
+            if stop - i + placed < at_least:
+                break
+            if c == failed and s < 0:
+                slot[i] = -1
+                continue
+            judged = table.stop[c] > table.start[c]
+            stamp = limits_of(limits, table, others, c) if judged else np.int64(0)
+            if s >= 0:
+                value = slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
+                if value == 0 or (
+                    judged and not may_stay(scratch, c, s, value, table, others, limits, keys)
+                ):
+                    s = -1
+            else:
+                narrow = _is_narrow(classes, static, c)
+                what = (entry[c], c, _ask_of(classes, static, pair, c), narrow)
+                span = (log, log_state[0], log_state[1])
+                behind = position[what[0]] != log_state[0] + log_state[1]
+                if judged:
+                    if behind or others.stamp[what[0]] != stamp:
+                        _catch_up(
+                            scratch, what, classes, static, rates, state, cache, span, among, stamp
+                        )
+                    s = _find(
+                        scratch, what, classes, static, rates, state, cache, choice, draw[i],
+                        among, keys,
+                    )  # fmt: skip
+                else:
+                    if behind:
+                        catch_up_alone(
+                            four, what, classes, static, rates, state, cache, span, choice
+                        )
+                    s = find_alone(
+                        four, what, classes, static, rates, state, cache, choice, draw[i]
+                    )
+                failed = c if s < 0 else failed
+            slot[i] = s
+            if s < 0:
+                continue
+            devices[i] = _take(classes, static, c, s, state, typical, thresholds, choice, draw[i])
+            count(table, others, c, s, 1)
+            if failed >= 0 and may_recover(table, failed):
+                failed = -1
+            log[log_state[1]] = s
+            log_state[1] += 1
+            placed += 1
+        if placed < at_least or (placed == 0 and stop > start):
+            for i in range(stop - 1, start - 1, -1):
+                s = slot[i]
+                if s >= 0:
+                    apply(classes, static, class_id[i], s, state, devices[i], -1)
+                    count(table, others, class_id[i], s, -1)
+                    log[log_state[1]] = s
+                    log_state[1] += 1
+                slot[i] = -1
+                devices[i] = 0
+            if batch.blocking[u]:
+                return u + 1
+    return batch.at_least.shape[0]

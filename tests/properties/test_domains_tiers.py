@@ -1,0 +1,142 @@
+"""Where pods matter to pods, both tiers place as a plain scan by the rules themselves does.
+
+Random clusters (``between_world``), batches of units with gangs that fail and are undone, pins,
+plans of which some claims are granted and others refused, events of others in between, tie rules.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stretto.base.rng import Rng
+from stretto.framework.kernels_numpy import choose
+from stretto.framework.profile import load_profile
+from stretto.framework.runtime import Engine, Placement, Request, Runtime
+from stretto.framework.tiers import has_numba
+from stretto.state.lifecycle import PodState
+from stretto.state.slots import BLOCK
+from tests.properties.between_world import Shape, World, shapes
+
+TIERS = ("numpy", *(["numba"] if has_numba() else []))
+COMPILING = pytest.mark.timeout(400)
+ties = st.sampled_from(["rotate", "order", "name"])
+
+
+class Plain(Runtime):
+    """Every pod looks at every node, by the rules' own functions; nothing is remembered."""
+
+    def place(self, request: Request) -> Placement:
+        ids = np.asarray(request.class_ids, np.int32)
+        self._make_ready(np.unique(ids))
+        self.between.ready(np.unique(ids))
+        slots = np.full(len(ids), -1, np.int32)
+        pins = request.pins if len(request.pins) else [-1] * len(ids)
+        for start, stop, least in zip(
+            request.starts, request.starts[1:], request.at_least, strict=False
+        ):
+            for i in range(start, stop):
+                if stop - i + int((slots[start:i] >= 0).sum()) < least:
+                    break
+                slots[i] = self._find(int(ids[i]), int(pins[i]))
+                self._put(int(ids[i]), int(slots[i]), 1)
+            placed = int((slots[start:stop] >= 0).sum())
+            if placed < least:
+                for i in range(start, stop):
+                    self._put(int(ids[i]), int(slots[i]), -1)
+                slots[start:stop] = -1
+        self.between.placed(ids[slots >= 0], slots[slots >= 0])
+        return Placement(slots, np.zeros(len(ids), np.int32), len(request.at_least))
+
+    def _find(self, class_id: int, pin: int) -> int:
+        row = self.reference_row(class_id)
+        if pin >= 0:
+            return pin if row[pin] > 0 else -1
+        return choose(row, row.reshape(-1, BLOCK).max(axis=1), self.choice(), 0)
+
+    def _put(self, class_id: int, slot: int, sign: int) -> None:
+        if slot < 0:
+            return
+        for column, amount in [*self.engine.cluster.classes.scaled_requests(class_id), (3, 1)]:
+            self.columns.free[column, slot] -= sign * amount
+        self.between.take(class_id, slot, sign)
+
+
+class Stage:
+    """One world, and a runtime of each kind over it."""
+
+    def __init__(self, shape: Shape, tie: str) -> None:
+        self.world = World(shape)
+        profile = load_profile({"profiles": [{"stretto": {"tieRule": tie}}]})
+        engine = Engine(profile, self.world.cluster)
+        self.plain: Runtime = Plain(engine, Rng(3), "numpy")
+        self.runtimes = [Runtime(engine, Rng(3), tier) for tier in TIERS]
+
+    def request(self) -> tuple[Request, list[int]]:
+        """Units of new pods, gangs among them."""
+        world, starts, least, rows = self.world, [0], [], list[int]()
+        for _ in range(int(world.rng.integers(1, 5))):
+            size = int(world.rng.integers(1, 5))
+            rows += [world.books.row(world.add_pod()) for _ in range(size)]
+            starts.append(len(rows))
+            least.append(int(world.rng.integers(1, size + 1)))
+        pins = [self.pin() for _ in rows]
+        ids = world.cluster.pods.class_id[rows]
+        return Request(ids, starts, least, (), pins), rows
+
+    def pin(self) -> int:
+        slots = self.world.cluster.nodes.live_slots()
+        return int(self.world.pick(slots)) if self.world.chance(0.1) else -1
+
+    def grant(self, rows: list[int], slots: npt.NDArray[np.int32]) -> None:
+        """Most claims are granted; the others are looked at again at the next sync."""
+        cluster = self.world.cluster
+        for row, slot in zip(rows, slots.tolist(), strict=True):
+            if slot >= 0 and self.world.chance(0.8):
+                cluster.charge(row, slot)
+                cluster.pods.state[row] = PodState.ASSUMED
+            elif slot >= 0:
+                cluster.ledger.touch([slot])
+
+
+def check(shape: Shape, tie: str) -> tuple[int, int]:
+    """Live through a world in every tier and plainly; pods placed and refused."""
+    stage = Stage(shape, tie)
+    placed = refused = 0
+    for _ in range(shape.steps):
+        for _ in range(2):
+            stage.world.happen()
+        request, rows = stage.request()
+        for runtime in (stage.plain, *stage.runtimes):
+            runtime.sync()
+        wanted = stage.plain.place(request).slots
+        for tier, runtime in zip(TIERS, stage.runtimes, strict=True):
+            assert runtime.place(request).slots.tolist() == wanted.tolist(), tier
+        stage.grant(rows, wanted)
+        placed += int((wanted >= 0).sum())
+        refused += int((wanted < 0).sum())
+    return placed, refused
+
+
+@COMPILING
+@given(shapes, ties)
+@settings(max_examples=60)
+def test_both_tiers_place_as_the_rules_say_one_by_one(shape: Shape, tie: str) -> None:
+    check(shape, tie)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.slow
+@given(shapes, ties)
+@settings(max_examples=3000)
+def test_both_tiers_place_as_the_rules_say_at_length(shape: Shape, tie: str) -> None:
+    check(shape, tie)
+
+
+@COMPILING
+def test_the_worlds_place_and_refuse_pods() -> None:
+    totals = np.zeros(2, np.int64)
+    for seed in range(8):
+        totals += check(Shape(seed, 7, 3, 5, 8, 4), "rotate")
+    assert (totals > 20).all(), totals
