@@ -12,24 +12,21 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from stretto.api.core import Node
 from stretto.api.heads import PodHead, decode_pod_head
-from stretto.api.scheduling import PodGroup
 from stretto.base.errors import InputError
 from stretto.state import whole
-from stretto.state.changes import Arrival, Departure, GroupChange
+from stretto.state.changes import Arrival, Departure
 from stretto.state.classes import GPU_DEVICES
 from stretto.state.cluster import Cluster
-from stretto.state.likeness import Made, likeness
+from stretto.state.ingest_kinds import apply_groups, apply_nodes
 from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
+from stretto.state.likeness import Made, likeness
 from stretto.state.pods import NO_SLOT, NewPod
 from stretto.state.ranks import Ranks, note_stay, note_traits
-from stretto.state.topology_ingest import device_mask, direct, micro_topology
+from stretto.state.topology_ingest import device_mask, micro_topology
 from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
-_NODE: Final = msgspec.json.Decoder(Node)
-_GROUP: Final = msgspec.json.Decoder(PodGroup)
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _DEVICES_MARK: Final = GPU_DEVICES.encode()
@@ -56,54 +53,11 @@ class Ingest:
 
     def nodes(self, events: Iterable[Event]) -> None:
         """Apply node events."""
-        cluster = self._cluster
-        for event in events:
-            record = event.record
-            key = f"node {record.name}"
-            if event.type is EventType.DELETED:
-                cluster.abnormal.pop(key, None)
-                cluster.remove_node(record.name)
-                whole.forget_node(cluster, record.name)
-                continue
-            try:
-                node = _NODE.decode(record.body)
-                meta = msgspec.structs.replace(
-                    node.metadata,
-                    name=record.name,
-                    uid=record.uid,
-                    resource_version=str(record.version),
-                )
-                node = msgspec.structs.replace(node, metadata=meta)
-                cluster.put_node(node)
-                if cluster.config.whole:
-                    whole.keep_node(cluster, node)
-                cluster.abnormal.pop(key, None)
-            except (msgspec.DecodeError, InputError, RecursionError) as error:
-                cluster.abnormal[key] = str(error)
+        apply_nodes(self._cluster, events)
 
     def groups(self, events: Iterable[Event]) -> None:
         """Apply PodGroup events."""
-        cluster = self._cluster
-        for event in events:
-            key = f"{event.record.namespace}/{event.record.name}"
-            if event.type is EventType.DELETED:
-                cluster.abnormal.pop(f"podgroup {key}", None)
-                cluster.groups.pop(key, None)
-                cluster.directed.discard(key)
-                cluster.changes.groups.append(GroupChange(key, None))
-                continue
-            try:
-                group = _GROUP.decode(event.record.body)
-                meta = msgspec.structs.replace(group.metadata, uid=event.record.uid)
-                group = msgspec.structs.replace(group, metadata=meta)
-            except (msgspec.DecodeError, RecursionError) as error:
-                cluster.abnormal[f"podgroup {key}"] = str(error)
-                continue
-            cluster.abnormal.pop(f"podgroup {key}", None)
-            cluster.groups[key] = group
-            direct(cluster, key, group)
-            cluster.changes.groups.append(GroupChange(key, group))
-            cluster.changes.cures |= Cure.GROUP_CHANGED
+        apply_groups(self._cluster, events)
 
     def priorities(self, events: Iterable[Event]) -> None:
         """Apply PriorityClass events."""

@@ -1,0 +1,73 @@
+"""Watch events of nodes and PodGroups into the cluster; ``ingest`` is about pods.
+
+An object that cannot be read is noted in ``cluster.abnormal`` and fails alone.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from stretto.api.core import Node
+from stretto.api.scheduling import PodGroup
+from stretto.base.errors import InputError
+from stretto.state import whole
+from stretto.state.changes import GroupChange
+from stretto.state.cluster import Cluster
+from stretto.state.topology_ingest import direct
+from stretto.state.units import Cure
+from stretto.stores.store import Event, EventType
+
+_NODE: Final = msgspec.json.Decoder(Node)
+_GROUP: Final = msgspec.json.Decoder(PodGroup)
+
+
+def apply_nodes(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply node events."""
+    for event in events:
+        record = event.record
+        key = f"node {record.name}"
+        if event.type is EventType.DELETED:
+            cluster.abnormal.pop(key, None)
+            cluster.remove_node(record.name)
+            whole.forget_node(cluster, record.name)
+            continue
+        try:
+            node = _NODE.decode(record.body)
+            meta = msgspec.structs.replace(
+                node.metadata,
+                name=record.name,
+                uid=record.uid,
+                resource_version=str(record.version),
+            )
+            node = msgspec.structs.replace(node, metadata=meta)
+            cluster.put_node(node)
+            if cluster.config.whole:
+                whole.keep_node(cluster, node)
+            cluster.abnormal.pop(key, None)
+        except (msgspec.DecodeError, InputError, RecursionError) as error:
+            cluster.abnormal[key] = str(error)
+
+
+def apply_groups(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply PodGroup events."""
+    for event in events:
+        key = f"{event.record.namespace}/{event.record.name}"
+        if event.type is EventType.DELETED:
+            cluster.abnormal.pop(f"podgroup {key}", None)
+            cluster.groups.pop(key, None)
+            cluster.directed.discard(key)
+            cluster.changes.groups.append(GroupChange(key, None))
+            continue
+        try:
+            group = _GROUP.decode(event.record.body)
+            meta = msgspec.structs.replace(group.metadata, uid=event.record.uid)
+            group = msgspec.structs.replace(group, metadata=meta)
+        except (msgspec.DecodeError, RecursionError) as error:
+            cluster.abnormal[f"podgroup {key}"] = str(error)
+            continue
+        cluster.abnormal.pop(f"podgroup {key}", None)
+        cluster.groups[key] = group
+        direct(cluster, key, group)
+        cluster.changes.groups.append(GroupChange(key, group))
+        cluster.changes.cures |= Cure.GROUP_CHANGED
