@@ -1,0 +1,196 @@
+"""Leader election by a Lease: at most one of several may decide, most of the time.
+
+A lease is no fence: a leader that was stopped in the middle of a write can wake up when another one
+leads. So three things stand in for it. A leader sends nothing once it has not renewed for
+``renew_within`` seconds; a standby takes the lease only when it has seen no change of it for all of
+``duration`` seconds, which is longer by the longest write in flight; and each write carries the
+conditions that the API checks. Whoever takes the lease lists afresh before it decides.
+
+Only the monotonic clock counts: the times written into the object are for people, and a wall clock
+that jumps, here or on another machine, changes nothing.
+"""
+
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.core import Lease
+from stretto.api.kinds import LEASE
+from stretto.base.clock import Clock, timestamp
+from stretto.base.errors import InputError, StrettoError
+from stretto.stores.store import Outcome, Patch, Record, Reply, Store
+
+LONGEST_WRITE: Final = 6.0
+"""Seconds from the moment a write is begun until it has landed or never will."""
+
+
+class LeaseConfig(msgspec.Struct, frozen=True):
+    """Which lease, whose, and how long it lasts."""
+
+    #: Namespace of the Lease.
+    namespace: str
+    #: Its name: one for each role, and one for each shard.
+    name: str
+    #: Who we are; no two processes have the same.
+    identity: str
+    #: Seconds without a change after which a standby takes it.
+    duration: float = 15.0
+    #: Seconds after its last renewal at which a leader stops writing.
+    renew_within: float = 9.0
+    #: Seconds between tries.
+    every: float = 2.0
+    #: Seconds that a write may be in flight.
+    longest_write: float = LONGEST_WRITE
+
+    def __post_init__(self) -> None:
+        if self.renew_within + self.longest_write > self.duration:
+            raise InputError(
+                "lease duration",
+                self.duration,
+                f"at least {self.renew_within + self.longest_write:g} seconds: what a leader may "
+                "still write, and the longest write in flight",
+            )
+
+
+class Standing(Enum):
+    """Where somebody stands."""
+
+    #: Somebody else leads, or nobody is known to.
+    STANDBY = "standby"
+    LEADER = "leader"
+
+
+_DECODER: Final = msgspec.json.Decoder(Lease)
+
+
+class Elector:
+    """One candidate; ``tick`` does the I/O, and everything else is answered from memory."""
+
+    def __init__(self, store: Store, config: LeaseConfig, clock: Clock) -> None:
+        """A standby that has seen nothing."""
+        #: Which lease, and whose.
+        self.config = config
+        #: The holder as last seen; empty when nobody is.
+        self.holder = ""
+        #: Why the last try came to nothing; empty when it went well.
+        self.trouble = ""
+        self._store = store
+        self._clock = clock
+        self._valid_until = float("-inf")
+        self._next = float("-inf")
+        #: Version of the lease as last seen, and when it was first seen so.
+        self._seen: tuple[int, float] = (-1, 0.0)
+
+    def standing(self, now: float) -> Standing:
+        """Where we stand at a monotonic time."""
+        return Standing.LEADER if now < self._valid_until else Standing.STANDBY
+
+    def leads(self) -> bool:
+        """Whether a write may be begun now."""
+        return self._clock.monotonic() < self._valid_until
+
+    def next_due(self) -> float:
+        """Monotonic time of the next try."""
+        return self._next
+
+    def tick(self) -> Standing:
+        """Try to take or to renew the lease."""
+        began = self._clock.monotonic()
+        self._next = began + self.config.every
+        self.trouble = ""
+        try:
+            record = self._store.get(LEASE, self.config.namespace, self.config.name)
+            self._act(record, began)
+        except StrettoError as error:
+            self.trouble = str(error)
+        return self.standing(self._clock.monotonic())
+
+    def release(self) -> None:
+        """Give the lease up, so that a standby need not wait for its end."""
+        if not self.leads():
+            return
+        self._valid_until = float("-inf")
+        try:
+            record = self._store.get(LEASE, self.config.namespace, self.config.name)
+            if record is not None and _decoded(record).spec.holder_identity == self.config.identity:
+                self._write(record, {"holderIdentity": ""})
+        except StrettoError as error:
+            self.trouble = str(error)
+
+    # ------------------------------------------------------------ one try
+
+    def _act(self, record: Record | None, began: float) -> None:
+        if record is None:
+            self._settle(self._create(), began)
+            return
+        spec = _decoded(record).spec
+        self.holder = spec.holder_identity
+        if record.version != self._seen[0]:
+            self._seen = (record.version, began)
+        if self.holder == self.config.identity:
+            self._settle(self._write(record, self._times()), began)
+            return
+        self._valid_until = float("-inf")
+        lasts = max(self.config.duration, float(spec.lease_duration_seconds or 0))
+        if self.holder and began - self._seen[1] < lasts:
+            return
+        taken = {
+            "holderIdentity": self.config.identity,
+            "leaseDurationSeconds": int(self.config.duration),
+            "leaseTransitions": spec.lease_transitions + 1,
+            "acquireTime": self._wall(),
+        }
+        self._settle(self._write(record, {**taken, **self._times()}), began)
+
+    def _settle(self, reply: Reply, began: float) -> None:
+        """Lead from the moment the request was begun: the standby's wait starts later."""
+        if reply.outcome is Outcome.OK:
+            self.holder = self.config.identity
+            self._valid_until = began + self.config.renew_within
+            if reply.record is not None:
+                self._seen = (reply.record.version, began)
+        else:
+            self.trouble = reply.message
+            if reply.outcome is Outcome.CONFLICT:
+                self._valid_until = float("-inf")
+
+    def _create(self) -> Reply:
+        config = self.config
+        spec = {
+            "holderIdentity": config.identity,
+            "leaseDurationSeconds": int(config.duration),
+            "leaseTransitions": 0,
+            "acquireTime": self._wall(),
+            **self._times(),
+        }
+        body = {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.kind,
+            "metadata": {"namespace": config.namespace, "name": config.name},
+            "spec": spec,
+        }
+        return self._store.create(LEASE, [msgspec.json.encode(body)])[0]
+
+    def _write(self, record: Record, spec: dict[str, Any]) -> Reply:
+        """Change the lease, if it is still as it was seen."""
+        patch = Patch(
+            record.namespace, record.name, {"spec": spec}, version=record.version, uid=record.uid
+        )
+        return self._store.patch(LEASE, [patch])[0]
+
+    def _times(self) -> dict[str, Any]:
+        return {"renewTime": self._wall()}
+
+    def _wall(self) -> str:
+        """The wall's time with six decimals, as a MicroTime wants it."""
+        text = timestamp(self._clock.now())
+        return text if "." in text else text.replace("Z", ".000000Z")
+
+
+def _decoded(record: Record) -> Lease:
+    try:
+        return _DECODER.decode(record.body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        where = f"Lease {record.namespace}/{record.name}"
+        raise InputError(where, None, f"a lease: {error}", "delete it") from error

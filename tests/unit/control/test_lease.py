@@ -1,0 +1,168 @@
+"""Leader election in virtual time: one leads, a standby takes over, clocks may jump."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.api.kinds import Kind
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError, UnreachableError
+from stretto.base.rng import Rng
+from stretto.control.lease import Elector, LeaseConfig, Standing
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Code, Outcome, Patch, Record, Replies, Reply
+
+LEADER, STANDBY = Standing.LEADER, Standing.STANDBY
+
+
+class Cut:
+    """A store whose line to one candidate can be cut, before a write or after it."""
+
+    def __init__(self, inner: MemoryStore) -> None:
+        self.inner = inner
+        self.is_down = False
+        self.loses_answers = False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        if self.is_down:
+            raise UnreachableError("the server")
+        return self.inner.get(kind, namespace, name)
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        replies = self.inner.patch(kind, patches)
+        lost = Reply(Outcome.UNKNOWN, Code.TIMEOUT, "lost")
+        return [lost for _ in replies] if self.loses_answers else replies
+
+
+class Race:
+    """Candidates for one lease."""
+
+    def __init__(self, count: int = 2) -> None:
+        self.clock = ManualClock(100.0)
+        store = MemoryStore(self.clock, Rng(1))
+        self.lines = [Cut(store) for _ in range(count)]
+        self.all = [
+            Elector(line, LeaseConfig("kube-system", "stretto", f"c{number}"), self.clock)
+            for number, line in enumerate(self.lines)
+        ]
+
+    def run(self, seconds: float, *who: int) -> None:
+        """Let time pass; every candidate (or those named) tries when it is due."""
+        for _ in range(int(seconds * 2)):
+            for number, each in enumerate(self.all):
+                if (not who or number in who) and each.next_due() <= self.clock.monotonic():
+                    each.tick()
+            self.clock.advance(0.5)
+
+    def leaders(self) -> list[int]:
+        return [number for number, each in enumerate(self.all) if each.leads()]
+
+
+def test_the_first_to_come_leads_and_the_second_stands_by() -> None:
+    race = Race()
+    race.run(60)
+    assert race.leaders() == [0]
+    assert race.all[1].holder == "c0"
+
+
+def test_a_leader_that_cannot_renew_stops_before_anybody_may_follow() -> None:
+    race = Race()
+    race.run(10)
+    race.lines[0].is_down = True
+    race.run(race.all[0].config.renew_within + 2)
+    assert race.leaders() == []
+    assert "cannot be reached" in race.all[0].trouble
+
+
+def test_a_standby_takes_over_when_the_lease_has_run_out() -> None:
+    race = Race()
+    race.run(10)
+    race.lines[0].is_down = True
+    race.run(race.all[0].config.duration + 4)
+    assert race.leaders() == [1]
+
+
+def test_a_former_leader_that_comes_back_stands_by() -> None:
+    race = Race()
+    race.run(10)
+    race.lines[0].is_down = True
+    race.run(30)
+    race.lines[0].is_down = False
+    race.run(30)
+    assert race.leaders() == [1]
+
+
+def test_a_lease_that_is_given_up_is_taken_at_the_next_try() -> None:
+    race = Race()
+    race.run(10)
+    race.all[0].release()
+    assert race.leaders() == []
+    race.run(3, 1)
+    assert race.leaders() == [1]
+
+
+def test_a_renewal_whose_answer_is_lost_does_not_make_a_leader() -> None:
+    race = Race()
+    race.run(10)
+    race.lines[0].loses_answers = True
+    race.run(race.all[0].config.renew_within + 2)
+    assert 0 not in race.leaders()
+    race.lines[0].loses_answers = False
+    race.run(4)
+    assert race.leaders() == [0]
+
+
+def test_wall_clocks_that_jump_change_nothing() -> None:
+    race = Race()
+    race.run(10)
+    race.clock.jump_wall(86_400)
+    race.run(10)
+    assert race.leaders() == [0]
+    race.clock.jump_wall(-3 * 86_400)
+    race.run(10)
+    assert race.leaders() == [0]
+
+
+def test_a_lease_that_is_too_short_for_a_write_in_flight_is_refused() -> None:
+    with pytest.raises(InputError, match="longest write"):
+        LeaseConfig("kube-system", "stretto", "me", duration=10, renew_within=8)
+
+
+def test_a_candidate_that_was_asleep_does_not_think_that_it_leads() -> None:
+    race = Race()
+    race.run(10)
+    race.clock.advance(60)
+    assert race.leaders() == []
+    assert race.all[0].standing(race.clock.monotonic()) is STANDBY
+    race.run(1, 0)
+    assert race.all[0].standing(race.clock.monotonic()) is LEADER
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from(["cut", "heal", "lose"]), st.floats(0.5, 25)),
+        max_size=12,
+    )
+)
+def test_two_never_lead_at_once_and_the_next_waits_out_the_longest_write(
+    plan: list[tuple[int, str, float]],
+) -> None:
+    race = Race(3)
+    last: tuple[int, float] = (-1, 0.0)
+    for who, what, seconds in plan:
+        race.lines[who].is_down = what == "cut"
+        race.lines[who].loses_answers = what == "lose"
+        for _ in range(int(seconds * 2)):
+            race.run(0.5)
+            leaders = race.leaders()
+            assert len(leaders) <= 1
+            if leaders:
+                now = race.clock.monotonic()
+                change = leaders[0] != last[0] and last[0] >= 0
+                assert not change or now - last[1] >= race.all[0].config.longest_write - 1
+                last = (leaders[0], now)
