@@ -322,13 +322,17 @@ def _profile(form: Form, rules: Registry[type[Rule]]) -> Profile:
     )
     filters = [made[name] for name in form.filters]
     scores = [(made[name], weight) for name, weight in form.scores]
+    settings = _settings(form)
+    if settings["exact"] and form.names_rules:
+        expected = "neither plugins nor pluginConfig: these rules come with their own weights"
+        raise InputError(f"{form.where}.rules", "exact", expected)
     return Profile(
         name=form.scheduler_name,
         filters=tuple(rule for rule in filters if isinstance(rule, FilterRule)),
         scores=tuple((rule, w) for rule, w in scores if isinstance(rule, ScoreRule)),
         chosen=chosen,
         notes=form.notes,
-        **_settings(form),
+        **settings,
     )
 
 

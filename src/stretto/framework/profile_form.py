@@ -105,6 +105,8 @@ class Form(msgspec.Struct, frozen=True):
     backoff: Mapping[str, Any] = {}
     #: Keys that were read and have no effect here.
     notes: tuple[str, ...] = ()
+    #: Whether rules or their arguments are written at all.
+    names_rules: bool = False
 
 
 def read_forms(value: Any, where: str, rules: Registry[type[Rule]]) -> list[Form]:
@@ -158,6 +160,7 @@ class _Reader:
             where=f"{self._where}.stretto",
             backoff=backoff,
             notes=notes,
+            names_rules=bool(profile.get("plugins") or profile.get("pluginConfig")),
         )
 
     def _read_plugins(self, value: Any) -> None:

@@ -96,7 +96,8 @@ class Binder:
                 granted, lost = self._reserve(plan, granted)
                 refused.extend(lost)
             gangs = _gangs_of(plan, granted)
-            refused.extend(self._bind(plan.rows[granted].tolist(), now, gangs))
+            if len(granted):
+                refused.extend(self._bind(plan.rows[granted].tolist(), now, gangs))
         return Verdict(plan.shard, rows, refused)
 
     def settle_doubts(self, now: float) -> Refusals:
