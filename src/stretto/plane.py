@@ -101,6 +101,8 @@ class Plane:
         self.store = store
         #: Its time.
         self.clock = clock
+        for rule in config.profile.outside:
+            rule.clock = clock
         names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
         shape = msgspec.structs.replace(
             config.cluster, fan_out=config.shards, scheduler_names=names

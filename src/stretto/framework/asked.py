@@ -2,8 +2,7 @@
 
 A rule of a plugin author depends on what is on a slot, like a built-in one, but the kernels do not
 know it. It is asked for exactly the slots that are scored anew, so the class cache keeps its
-answers too. A rule that fails refuses the slots it was asked about, by name, and the scheduler
-goes on.
+answers too. Its errors are its guard's business (``guarded``).
 """
 
 from typing import Any
@@ -11,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule, View
+from stretto.framework.contract import FilterRule, Scope, ScoreRule, View
 from stretto.framework.profile import Profile
-from stretto.state.classes import PodClass
 from stretto.state.cluster import Cluster
 
 
@@ -37,8 +35,13 @@ class AskedRules:
             if weight and rule.compiled(resources) is None
         )
         self._cluster = cluster
-        #: What rules did wrong, by name: the last error of each.
-        self.faults: dict[str, str] = {}
+        self._outside = profile.outside
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """What rules from outside did wrong, by name: the last error of each."""
+        healths = [rule.health for rule in self._outside]
+        return {h.name: f"rule {h.name} {h.last_fault}" for h in healths if h.faults}
 
     @property
     def exists(self) -> bool:
@@ -74,42 +77,9 @@ class AskedRules:
         passes = np.ones(len(asked), np.bool_)
         for rule in filters:
             if rule.signature(pod) is not None:
-                passes &= self._filter(rule, pod, view, asked)
+                passes &= rule.filter(pod, view, asked)
         total = np.zeros(len(asked), np.int32)
         for score, weight in scores:
             if score.signature(pod) is not None:
-                total += weight * self._score(score, pod, view, asked)
+                total += weight * score.score(pod, view, asked)
         return np.where(passes, total, -1).astype(np.int16)
-
-    def _filter(
-        self, rule: FilterRule, pod: PodClass, view: View, slots: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.bool_]:
-        """A filter's answer; one that fails or answers nonsense refuses."""
-        try:
-            answer = np.asarray(rule.filter(pod, view, slots))
-        except Exception as error:  # noqa: BLE001  (somebody else's code: it must not stop us)
-            return self._fault(rule, f"raised {error!r}", len(slots))
-        if answer.shape != slots.shape or answer.dtype != np.bool_:
-            given = f"answered {answer.dtype}{list(answer.shape)}, expected bool[{len(slots)}]"
-            return self._fault(rule, given, len(slots))
-        return answer
-
-    def _score(
-        self, rule: ScoreRule, pod: PodClass, view: View, slots: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int32]:
-        """A score's answer, in 0..100; one that fails or answers nonsense scores 0."""
-        nothing = np.zeros(len(slots), np.int32)
-        try:
-            answer = np.asarray(rule.score(pod, view, slots))
-        except Exception as error:  # noqa: BLE001
-            self._fault(rule, f"raised {error!r}", 0)
-            return nothing
-        if answer.shape != slots.shape or not np.issubdtype(answer.dtype, np.integer):
-            given = f"answered {answer.dtype}{list(answer.shape)}, expected int32[{len(slots)}]"
-            self._fault(rule, given, 0)
-            return nothing
-        return answer.clip(0, 100).astype(np.int32)
-
-    def _fault(self, rule: Rule, what: str, count: int) -> npt.NDArray[np.bool_]:
-        self.faults[rule.NAME] = f"rule {rule.NAME} {what}"
-        return np.zeros(count, np.bool_)

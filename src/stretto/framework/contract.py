@@ -161,13 +161,18 @@ class Rule(ABC):
 class FilterRule(Rule):
     """Says where a pod may not go."""
 
+    #: Reason in Kubernetes' form, for rules that have but one; empty names the rule.
+    REASON: ClassVar[str] = ""
+
     @abstractmethod
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where the pod may go."""
 
-    @abstractmethod
     def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
         """Every reason with the slots it holds for; their union is where ``filter`` says no."""
+        refused = ~self.filter(pod, view, slots)
+        reason = self.REASON or f"node(s) rejected by rule {self.NAME}"
+        return [Refusal(reason, refused)] if refused.any() else []
 
 
 class ScoreRule(Rule):
