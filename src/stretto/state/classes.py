@@ -41,6 +41,8 @@ CLASS_LIMIT: Final = 50_000
 """Classes kept with no pod left before the least recently used are forgotten."""
 STAGED: Final = 2
 """Bit of ``Classes.special``: NUMA nodes, kept places or caps have a say in where a pod goes."""
+PORTS_ALONE: Final = 4
+"""Bit of ``Classes.special``: beside amounts a claim needs host ports and nothing else."""
 BYTES_LIMIT: Final = 100_000
 """Entries of the cache from raw bytes to classes; it is emptied when full."""
 
@@ -268,6 +270,8 @@ class Classes:
         self.counted[pod.id] = bool(pod.wants.counted)
         self.judged[pod.id] = pod.wants.judged
         self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
+        if pod.ports and self.special[pod.id] == 1 and not pod.devices:
+            self.special[pod.id] |= PORTS_ALONE
 
     def _build(self, head: PodHead, body: bytes) -> PodClass:
         spec = decode_spec(body)

@@ -79,11 +79,12 @@ class Ports:
         """Mark ports as used; ports that others already hold are counted."""
         for port in ports:
             word, bit = divmod(self._bits[port], 64)
-            flag = np.uint64(1 << bit)
-            if self.used[slot, word] & flag:
+            used, flag = int(self.used.item(slot, word)), 1 << bit
+            if used & flag:
                 key = (slot, self._bits[port])
                 self._shared[key] = self._shared.get(key, 1) + 1
-            self.used[slot, word] |= flag
+            else:
+                self.used[slot, word] = used | flag
 
     def release(self, slot: int, ports: Iterable[HostPort]) -> None:
         """Give ports back; one that several pods hold stays used until the last."""
@@ -98,4 +99,10 @@ class Ports:
 
     def free_on(self, slot: int, ports: Iterable[HostPort]) -> bool:
         """Whether none of these ports conflicts with one in use on the slot."""
-        return not (self.used[slot] & self.conflict_mask(ports)).any()
+        used, bits = self.used.item, self._bits
+        for port in ports:
+            for other in self._by_port.get((port.protocol, port.port), ()):
+                bit = bits[other]
+                if used(slot, bit >> 6) >> (bit & 63) & 1 and port.conflicts(other):
+                    return False
+        return True

@@ -7,7 +7,7 @@ import pytest
 from stretto.api.heads import decode_pod_head
 from stretto.base.errors import InputError
 from stretto.state import classes as module
-from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS, Classes
+from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS, PORTS_ALONE, Classes
 from stretto.state.resources import CPU, MEMORY, MIB, PODS, Resources
 from stretto.testing import make_pod
 from tests.books import changed
@@ -209,7 +209,7 @@ def test_asks_hold_amounts_and_the_pods_own_place(classes: Classes) -> None:
 
 def test_ports_and_devices_make_a_class_special(classes: Classes) -> None:
     ids = [intern(classes, make_pod("a", **m)) for m in ({}, {"ports": [1]}, {"gpus": 1})]
-    assert classes.special[ids].tolist() == [0, 1, 1]
+    assert classes.special[ids].tolist() == [0, 1 | PORTS_ALONE, 1]
 
 
 def test_many_names_of_resources_do_not_multiply_the_table(classes: Classes) -> None:

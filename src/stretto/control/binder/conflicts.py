@@ -6,19 +6,31 @@ nothing is wrong; the careful way goes claim by claim, unit by unit, and undoes 
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
-from stretto.state.classes import STAGED
+from stretto.state.classes import PORTS_ALONE, STAGED
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
 from stretto.state.topology_caps import breaks_cap, keeps_caps
 
 Eligible = Callable[[int, int], bool]
 """(class id, slot) to whether the static filters still let the class onto the slot."""
+
+
+class BetweenPods(Protocol):
+    """Rules between pods, on the cluster as it is now."""
+
+    def stands(self, basis: tuple[int, int, int] | None) -> bool:
+        """Whether counts and nodes are what they were when a plan was made."""
+        ...
+
+    def hold(self, class_ids: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]) -> bool:
+        """Whether claims hold together, in order."""
+        ...
 
 
 _DISPATCHED: Final = int(PodState.DISPATCHED)  # NumPy asks an enum's class at each comparison
@@ -37,9 +49,15 @@ class Judge:
     """Judges plans against a cluster and charges what it grants."""
 
     def __init__(
-        self, cluster: Cluster, eligible: Eligible, conflicts: ConflictMode, commit: CommitMode
+        self,
+        cluster: Cluster,
+        eligible: Eligible,
+        conflicts: ConflictMode,
+        commit: CommitMode,
+        between: BetweenPods | None = None,
     ) -> None:
         """A judge with Omega's two modes, bound once."""
+        self._between = between
         self._cluster = cluster
         self._eligible = eligible
         self._by_version = conflicts is ConflictMode.VERSION
@@ -74,15 +92,44 @@ class Judge:
         kinds = cluster.classes.special[pods.class_id[plan.rows]]
         if (cluster.directed or (kinds & STAGED).any()) and not keeps_caps(cluster, plan):
             return False
-        special = kinds > 0
-        plain = ~special
+        by_ports = (kinds & PORTS_ALONE) > 0
+        plain = (kinds == 0) | by_ports
         cluster.charge_plain(plan.rows[plain], slots[plain])
-        if (ledger.used[slots] <= ledger.alloc[slots]).all() and self._grant_special(
-            plan, np.flatnonzero(special).tolist()
-        ):
-            return True
+        ported = np.flatnonzero(by_ports).tolist()
+        if (ledger.used[slots] <= ledger.alloc[slots]).all() and self._take_ports(plan, ported):
+            if self._grant_special(plan, np.flatnonzero(~plain).tolist()):
+                return True
+            self._release_ports(plan, ported)
         cluster.uncharge_plain(plan.rows[plain], slots[plain])
         return False
+
+    def _take_ports(self, plan: Plan, claims: list[int]) -> bool:
+        """Host ports of claims that need nothing else beside amounts; all or none."""
+        cluster, ports = self._cluster, self._cluster.ledger.ports
+        for done, i in enumerate(claims):
+            wanted = cluster.classes[int(cluster.pods.class_id[plan.rows[i]])].ports
+            ports.learn(wanted)
+            if not ports.free_on(int(plan.slots[i]), wanted):
+                self._release_ports(plan, claims[:done])
+                return False
+            ports.take(int(plan.slots[i]), wanted)
+        return True
+
+    def _release_ports(self, plan: Plan, claims: list[int]) -> None:
+        """Take back what ``_take_ports`` did."""
+        cluster = self._cluster
+        for i in claims:
+            wanted = cluster.classes[int(cluster.pods.class_id[plan.rows[i]])].ports
+            cluster.ledger.ports.release(int(plan.slots[i]), wanted)
+
+    def _hold_between(self, plan: Plan) -> bool:
+        """Whether no other pod stands against the plan; none does if nothing was counted since."""
+        class_ids = self._cluster.pods.class_id[plan.rows]
+        if self._between is None or not self._cluster.classes.judged[class_ids].any():
+            return True
+        if plan.others is not None and self._between.stands(plan.others):
+            return True
+        return self._between.hold(class_ids, plan.slots)
 
     def _grant_special(self, plan: Plan, claims: list[int]) -> bool:
         """Claims of ports and devices, one by one; all or none."""
@@ -136,7 +183,21 @@ class Judge:
     def _problem(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
     ) -> ConflictCause | None:
-        """Why one claim does not hold, or ``None``."""
+        """Why one claim does not hold, or ``None``; the place that is kept for it is its own."""
+        cluster, row = self._cluster, int(plan.rows[i])
+        if not cluster.keeps or cluster.pods.serial[row] != plan.serials[i]:
+            return self._fault(plan, i, versions)
+        pod = cluster.classes[int(cluster.pods.class_id[row])]
+        place = cluster.keeps.open(row, int(plan.slots[i]), pod)
+        problem = self._fault(plan, i, versions)
+        if place is not None:
+            cluster.keeps.close(place, row, taken=problem is None)
+        return problem
+
+    def _fault(
+        self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
+    ) -> ConflictCause | None:
+        """Why one claim does not hold on the ledger as it is, or ``None``."""
         cluster = self._cluster
         row, slot = int(plan.rows[i]), int(plan.slots[i])
         pods, ledger = cluster.pods, cluster.ledger
@@ -160,6 +221,10 @@ class Judge:
             return ConflictCause.DOES_NOT_FIT
         if pod.asks.zones is not None and not cluster.topology.covers(slot, mask, pod):
             return ConflictCause.DOES_NOT_FIT
+        if self._between is not None and cluster.classes.judged[class_id]:
+            ids = np.array([class_id], np.int32)
+            if not self._between.hold(ids, plan.slots[i : i + 1]):
+                return ConflictCause.OTHERS_FIRST
         return None
 
     def _leave_unchanged(
