@@ -25,11 +25,13 @@ from stretto.state.devices import MAX_DEVICES, mask_to_text
 from stretto.state.domains import Domains
 from stretto.state.evictions import Evictions
 from stretto.state.ledger import Ledger
+from stretto.state.lifecycle import PodState
 from stretto.state.nodes import Nodes, zone_name
 from stretto.state.objects import Objects
 from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.resources import CPU, MEMORY, check_amounts
 from stretto.state.topology import DEVICE_BITS, Topology
+from stretto.state.topology_keeps import Keeps
 from stretto.state.topology_notes import MICRO_TOPOLOGY, format_micro_topology
 from stretto.state.traits import TraitTable
 from stretto.state.units import Cure
@@ -77,6 +79,8 @@ class Cluster:
         self.objects = Objects()
         #: The last record of each pod by uid, where pods are kept whole.
         self.records: dict[str, Record] = {}
+        #: Places of pods that have gone, kept for their successors.
+        self.keeps = Keeps(self.ledger, self.topology, self.pods)
         #: What preemption and budgets ask of pods.
         self.traits = TraitTable()
         #: Pods that are to leave, and the claims that wait for their room.
@@ -156,6 +160,7 @@ class Cluster:
         self.pods.log.extend(rows)
         if len(rows):
             self._strays.setdefault(name, set()).update(rows.tolist())
+        self.keeps.leave_node(slot)
         self.topology.clear(slot)
         self.nodes.reports.leave(name, slot)
         self.nodes.remove(slot)
@@ -313,6 +318,20 @@ class Cluster:
         except InputError as error:
             self.abnormal[pod] = str(error)
             return mask
+
+    def leave(self, row: int, *, ours: bool) -> None:
+        """Take a pod that has ended off its slot; its place may be kept for its successor.
+
+        ``ours`` says that we asked it to go: then its room is for somebody else.
+        """
+        pod = self.classes[int(self.pods.class_id[row])]
+        kept = pod.asks.keep is not None and not ours and self.pods.state[row] == PodState.BOUND
+        if kept and self.pods.slot[row] != NO_SLOT:
+            self.keeps.keep(row, pod)
+            self.refund(row)
+            self.keeps.settle()
+        else:
+            self.refund(row)
 
     def refund(self, row: int) -> None:
         """Take a pod off its slot and give back what it had there."""

@@ -48,6 +48,7 @@ class Ingest:
         """An applier for one cluster."""
         self._cluster = cluster
         self._ranks = Ranks(cluster)
+        self._templates = 0
 
     # ------------------------------------------------------------ other kinds
 
@@ -112,8 +113,8 @@ class Ingest:
     def end(self, row: int) -> None:
         """A pod has gone: give back what it had, and its row."""
         cluster, pods = self._cluster, self._cluster.pods
-        cluster.refund(row)
         serial, ours = int(pods.serial[row]), cluster.evictions.is_ours(row)
+        cluster.leave(row, ours=ours)
         cluster.changes.departures.append(Departure(row, serial, pods.uid[row], ours))
         cluster.classes.leave(int(pods.class_id[row]))
         cluster.traits.leave(int(pods.traits[row]))
@@ -179,7 +180,8 @@ class Ingest:
             if new.state is not _BOUND:
                 assert head is not None or record.body
                 meta = (head or decode_pod_head(record.body)).metadata
-                arrivals.append(Arrival(row, meta, new.state is _GATED, new.uid))
+                gated = new.state is _GATED
+                arrivals.append(Arrival(row, meta, gated, new.uid, new.template))
                 continue
             if _GROUP_MARK in record.body or _QUEUE_MARK in record.body:
                 meta = (head or decode_pod_head(record.body)).metadata
@@ -235,19 +237,21 @@ class Ingest:
         if made is None:
             made = alike[key] = self._make(record, head)
         state = _BOUND if bound else _GATED if spec.is_gated else _PENDING
-        class_id, priority, traits, tag = made
+        class_id, priority, traits, tag, template = made
         return NewPod(
             record.uid, record.namespace, record.name, class_id, priority, record.version, now,
-            state, traits, tag,
+            state, traits, tag, template,
         )  # fmt: skip
 
     def _make(self, record: Record, head: PodHead) -> Made:
-        """Class, priority, traits and tag of a pod."""
+        """Class, priority, traits and tag of a pod, and a number for its template."""
         cluster = self._cluster
         priority = self._ranks.priority(record, head)
         class_id = cluster.classes.intern(head, record.body)
         traits = cluster.traits.number_of(head)
-        return class_id, priority, traits, cluster.domains.tags.of_head(record.namespace, head)
+        tag = cluster.domains.tags.of_head(record.namespace, head)
+        self._templates += 1
+        return class_id, priority, traits, tag, self._templates
 
     def _one(self, event: Event, row: int | None, now: float) -> None:
         """Any other change of one pod."""

@@ -14,6 +14,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.devices import MAX_DEVICES
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
+from stretto.state.topology_keeps import charged
 
 PLACED = (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
 """States in which a pod holds its node's resources."""
@@ -47,6 +48,7 @@ def ledger_equals_rows(cluster: Cluster) -> list[Breach]:
     expected = np.zeros_like(ledger.used)
     asks = cluster.classes.asks(pods.class_id[rows])[:, : expected.shape[1]]
     np.add.at(expected[:, : asks.shape[1]], pods.slot[rows], asks)
+    charged(cluster.keeps, expected)
     for hold in cluster.topology.holds.values():
         for column, amount in hold.extra:
             expected[hold.slot, column] += amount
@@ -72,6 +74,10 @@ def devices_equal_rows(cluster: Cluster) -> list[Breach]:
             for d in range(MAX_DEVICES):
                 if mask >> d & 1 and table.kind[slot, d] == kind:
                     taken[slot, d] += request.milli
+    for place in cluster.keeps.places.values():
+        for request in place.pod.devices:
+            for d in range(MAX_DEVICES):
+                taken[place.slot, d] += request.milli * (place.mask >> d & 1)
     wrong = np.argwhere((table.kind > 0) & (table.free + taken != 1000))
     return [
         Breach(
@@ -91,6 +97,9 @@ def ports_equal_rows(cluster: Cluster) -> list[Breach]:
     for row in rows[cluster.classes.special[pods.class_id[rows]] > 0].tolist():
         ports = cluster.classes[int(pods.class_id[row])].ports
         expected[pods.slot[row]] |= table.own_mask(ports)
+    for place in cluster.keeps.places.values():
+        if place.pod.ports:
+            expected[place.slot] |= table.own_mask(place.pod.ports)
     wrong = np.flatnonzero((expected != table.used).any(axis=1))
     return [
         Breach(1, f"node {cluster.nodes.names[slot] or slot}: host ports differ from its pods'")
@@ -104,7 +113,7 @@ def zones_equal_rows(cluster: Cluster) -> list[Breach]:
     expected = topology.foreign()
     found = []
     for row, hold in topology.holds.items():
-        if pods.slot[row] != hold.slot:
+        if row >= 0 and pods.slot[row] != hold.slot:
             found.append(Breach(1, f"pod {pods.key(row)} holds NUMA nodes of a node it is not on"))
         for zone, column, amount in hold.parts:
             expected[hold.slot, zone, column] += amount
