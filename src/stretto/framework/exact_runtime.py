@@ -17,7 +17,7 @@ from stretto.framework.exact.decision import Decision
 from stretto.framework.exact.follower import Follower
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.exact.volumes import Found
+from stretto.framework.exact.volumes import Binder, Found, claims_of
 from stretto.framework.runtime import NOT_TRIED, Placement, Request
 from stretto.state.claims import NoPlace, VolumeChoice
 from stretto.state.cluster import Cluster
@@ -96,6 +96,16 @@ class ExactRuntime:
             decision = self._decide(self.book.facts(row))
         at = self.follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
         return at is not None and at in decision.feasible
+
+    def volumes_of(self, row: int, slot: int) -> VolumeChoice | None:
+        """What has to be done about a pod's volumes on a slot; ``None`` for nothing."""
+        self.sync()
+        facts, snapshot = self.book.facts(row), self.follower.snapshot
+        claims = [(facts.namespace, name) for name, _ in facts.claim_names()]
+        if not claims or not all(key in snapshot.objects.claims for key in claims):
+            return None
+        at = snapshot.nodes.index[self._cluster.nodes.names[slot]]
+        return _choice(Binder(claims_of(facts, snapshot.objects), snapshot).find(at))
 
     def best(self, decision: Decision, pin: int = NO_SLOT) -> int:
         """The slot with the best total: of the own partition if possible, the first by name."""

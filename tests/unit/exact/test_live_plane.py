@@ -10,9 +10,11 @@ from stretto.api.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, K
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
+from stretto.control.binder.volumes import LONGEST_WAIT
 from stretto.framework.profile import load_profile
 from stretto.lab.conformance import fields
-from stretto.state.objects import SELECTED_NODE
+from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
+from stretto.stores.capabilities import Capabilities
 from stretto.stores.memory import MemoryStore
 from stretto.stores.store import Code, Outcome, Patch, Replies, Reply
 from stretto.testing import make_node, make_pod
@@ -295,3 +297,78 @@ def test_two_preemptors_of_one_cycle_take_two_nodes() -> None:
     plane.settle(LONG)
     assert sorted(plane.placements().values()) == ["a1", "b1"]
     assert plane.breaches() == []
+
+
+# ---------------------------------------------------------------- claims that others complete
+
+
+class Attended(Moody):
+    """A store with a volume controller, which the test plays."""
+
+    capabilities = Capabilities(completes_claims=True)
+
+    def bind_claim(self, name: str, volume: str) -> None:
+        done = {"annotations": {BIND_COMPLETED: "yes"}}
+        change = {"metadata": done, "spec": {"volumeName": volume}}
+        super().patch(PERSISTENT_VOLUME_CLAIM, [Patch("default", name, change)])
+
+    def unselect(self, name: str) -> None:
+        nothing = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+        super().patch(PERSISTENT_VOLUME_CLAIM, [Patch("default", name, nothing)])
+
+
+def attended(*items: Any) -> tuple[Parity, Attended]:
+    store = Attended()
+    plane = furnished(*items, store=store)
+    plane.submit_pod(pod(**with_claim("data")))
+    plane.settle()
+    return plane, store
+
+
+def test_a_pod_waits_until_its_claim_is_bound() -> None:
+    plane, store = attended(claim("data", "kept"), disk("disk", "b"))
+    assert plane.node_of("p") == ""
+    store.bind_claim("data", "disk")
+    plane.settle()
+    assert plane.node_of("p") == "b1"
+
+
+def test_a_pod_whose_volume_cannot_be_made_is_scheduled_again() -> None:
+    plane, store = attended(claim("data", "made"))
+    plane.patch(kinds.NODE, "a1", spec={"unschedulable": True})
+    store.unselect("data")
+    plane.settle(LONG)
+    found = plane.library().snapshot.objects.claims["default", "data"]
+    assert found.metadata.annotations[SELECTED_NODE] == "b1"
+    assert plane.breaches() == []
+
+
+def test_a_pod_does_not_wait_for_its_volume_for_ever() -> None:
+    plane, _ = attended(claim("data", "made"))
+    plane.settle(LONGEST_WAIT - 1)
+    assert plane.plane.binder.counts["store refused"] == 0
+    plane.settle(2.0)
+    assert plane.plane.binder.counts["store refused"] == 1
+
+
+def test_a_new_binder_waits_for_the_claims_that_the_old_one_waited_for() -> None:
+    plane, store = attended(claim("data", "kept"), disk("disk", "b"))
+    plane.plane.restart_binder(plane.clock.monotonic())
+    plane.settle(LONG)
+    assert plane.node_of("p") == ""
+    store.bind_claim("data", "disk")
+    plane.settle()
+    assert plane.node_of("p") == "b1"
+
+
+def test_a_preemptor_gets_its_volume_when_its_victim_has_gone() -> None:
+    store = Moody()
+    plane = furnished(claim("data", "kept"), disk("disk", "b"), store=store)
+    plane.submit(full("low", "b1"))
+    plane.settle()
+    plane.submit_pod(pod("big", requests={"cpu": "3"}, priority=10, **with_claim("data")))
+    plane.settle(1.0)
+    kept = plane.library().snapshot.objects.volumes["disk"].spec.claim_ref
+    assert plane.node_of("big") == "b1"
+    assert kept is not None
+    assert kept.name == "data"

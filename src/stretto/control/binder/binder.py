@@ -71,7 +71,8 @@ class Binder:
         self._store = store
         self._judge = judge
         self._failpoint = failpoint
-        self._volumes = VolumeDesk(cluster, store)
+        #: Writes what volumes need before their pods are bound.
+        self.volumes = VolumeDesk(cluster, store)
         #: Binds whole units in one transaction, where the store can.
         self._bind_units: Callable[[list[list[Bind]]], UnitReplies] | None = getattr(
             store, "bind_units", None
@@ -105,7 +106,12 @@ class Binder:
         due = [row for row, doubt in self.in_doubt.items() if doubt.look_at <= now]
         pods = self._cluster.pods
         again: dict[int, float] = {}
+        ready, in_vain = self.volumes.settle(now)
         refused: Refusals = []
+        for row, cause in in_vain:
+            refused.extend(self._release(row, cause))
+        if ready:
+            refused.extend(self._bind(ready, now, []))
         for row in due:
             doubt = self.in_doubt.pop(row)
             if pods.serial[row] != doubt.serial or pods.state[row] != PodState.ASSUMED:
@@ -132,12 +138,21 @@ class Binder:
 
     def bind_ripe(self, units: Sequence[tuple[int, ...]], now: float) -> Refusals:
         """Bind claims that have waited for their victims, each unit together."""
+        refused: Refusals = []
+        for unit in units if self.volumes.late is not None else ():
+            refused.extend(self._reserve_late(unit))
+        lost = {row for _, rows, _ in refused for row in rows}
+        units = [unit for unit in units if lost.isdisjoint(unit)]
         rows = [row for unit in units for row in unit]
-        return self._bind(rows, now, [list(unit) for unit in units if len(unit) > 1])
+        if rows:
+            gangs = [list(unit) for unit in units if len(unit) > 1]
+            refused.extend(self._bind(rows, now, gangs))
+        return refused
 
     def next_due(self) -> float:
         """Clock time of the next read-back; infinity when nothing is in doubt."""
-        return min((doubt.look_at for doubt in self.in_doubt.values()), default=float("inf"))
+        looks = (doubt.look_at for doubt in self.in_doubt.values())
+        return min((*looks, self.volumes.next_due()))
 
     def _adopt(self) -> None:
         """After a crash nobody knows which binds were sent: all that is assumed is in doubt."""
@@ -152,7 +167,7 @@ class Binder:
 
         A gang that loses one goes back whole.
         """
-        desk, node_of = self._volumes, self._cluster.node_of
+        desk, node_of = self.volumes, self._cluster.node_of
         wanted = [i for i in granted.tolist() if i in plan.volumes]
         writes = [desk.reserve(plan.volumes[i], node_of(int(plan.rows[i]))) for i in wanted]
         lost: dict[int, ConflictCause] = {}
@@ -169,6 +184,20 @@ class Binder:
             refused.extend(self._release(int(plan.rows[i]), cause))
         return np.array([i for i in granted.tolist() if i not in lost], np.int64), refused
 
+    def _reserve_late(self, unit: Sequence[int]) -> Refusals:
+        """What the volumes of a unit need that has waited for its victims; all of it or nothing."""
+        desk, pods, refused = self.volumes, self._cluster.pods, Refusals()
+        assert desk.late is not None
+        chosen = [(row, desk.late(row, int(pods.slot[row]))) for row in unit]
+        for row, choice in chosen:
+            writes = [] if choice is None else desk.reserve(choice, self._cluster.node_of(row))
+            cause = desk.write(writes)
+            if cause is not None:
+                for each in unit:
+                    refused.extend(self._release(each, cause))
+                break
+        return refused
+
     def _bind(
         self,
         rows: list[int],
@@ -184,6 +213,11 @@ class Binder:
             gangs: those of them that must land together, where the store can do that.
             again: rows that were sent before, and until when that bind may still land.
         """
+        if self.volumes.waits:
+            rows = self.volumes.hold(rows, now)
+            gangs = [ready for gang in gangs if (ready := [row for row in gang if row in rows])]
+            if not rows:
+                return []
         rows, replies = self._send(rows, gangs)
         refused: Refusals = []
         bound = 0

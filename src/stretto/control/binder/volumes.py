@@ -4,10 +4,11 @@ A volume that a waiting claim gets is kept for it (``claimRef``); a claim whose 
 is told the pod's node (``selected-node``). Both are assumed in the cluster before anything is
 written, so that the next decision sees them, and taken back where the store says no. A write whose
 reply is lost counts as refused: if it lands after all, the volume is kept for the very claim that
-the pod asks for again. Completing the binding is the volume controller's work.
+the pod asks for again. Completing the binding is the volume controller's work: where a store has
+one, the pod waits for it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -15,14 +16,34 @@ import msgspec
 from stretto.api import kinds
 from stretto.api.kinds import Kind
 from stretto.api.meta import Wire
+from stretto.api.storage import PersistentVolumeClaim
 from stretto.base.errors import InputError
 from stretto.state.claims import ConflictCause, VolumeChoice
+from stretto.state.classes import decode_spec
 from stretto.state.cluster import Cluster
-from stretto.state.objects import SELECTED_NODE, meta_of, reference_to
+from stretto.state.lifecycle import PodState
+from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE, meta_of, reference_to
 from stretto.state.whole import read_object
+from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.store import Outcome, Patch, Reply, Store
 
 BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"
+
+
+LONGEST_WAIT: Final = 600.0
+"""Seconds that a pod waits for its volumes, as kube-scheduler's does."""
+
+Late = Callable[[int, int], VolumeChoice | None]
+"""(row, slot) to what has to be done about a pod's volumes there."""
+
+
+class Waiting(NamedTuple):
+    """A claimed pod that waits for its volumes."""
+
+    #: Its serial.
+    serial: int
+    #: Clock time after which it waits in vain.
+    until: float
 
 
 class Write(NamedTuple):
@@ -41,8 +62,14 @@ class VolumeDesk:
 
     def __init__(self, cluster: Cluster, store: Store) -> None:
         """Work on a cluster's objects and its store."""
+        #: Whether pods wait until somebody else has completed the binding of their claims.
+        self.waits: bool = getattr(store, "capabilities", EMBEDDED).completes_claims
+        #: What a pod that has waited for its victims gets; ``None`` where rules know no volumes.
+        self.late: Late | None = None
         self._cluster = cluster
         self._store = store
+        self._waiting: dict[int, Waiting] = {}
+        self._seen = -1
 
     def reserve(self, chosen: VolumeChoice, node: str) -> list[Write]:
         """Assume what a pod gets on a node; returns what has to be written."""
@@ -86,6 +113,79 @@ class VolumeDesk:
         for each in reversed(writes):
             self._cluster.objects.put(each.before)
 
+    # ------------------------------------------------------------ claims that others complete
+
+    def hold(self, rows: Iterable[int], now: float) -> list[int]:
+        """Those of some claimed pods whose volumes are there; the others wait for them."""
+        if not self.waits:
+            return list(rows)
+        ready = []
+        for row in rows:
+            if all(map(_is_bound, self._claims(row))):
+                ready.append(row)
+            else:
+                serial = int(self._cluster.pods.serial[row])
+                self._waiting.setdefault(row, Waiting(serial, now + LONGEST_WAIT))
+        return ready
+
+    def settle(self, now: float) -> tuple[list[int], list[tuple[int, ConflictCause]]]:
+        """Pods that have waited long enough: with their volumes now, or in vain."""
+        version = self._cluster.objects.version
+        if not self._waiting or (self._seen == version and now < self.next_due()):
+            return [], []
+        self._seen = version
+        pods = self._cluster.pods
+        ready, lost = [], []
+        for row, waiting in list(self._waiting.items()):
+            if pods.serial[row] != waiting.serial or pods.state[row] != PodState.ASSUMED:
+                del self._waiting[row]
+                continue
+            claims, node = self._claims(row), self._cluster.node_of(row)
+            if all(map(_is_bound, claims)):
+                ready.append(row)
+            elif not all(self._is_promised(each, node) for each in claims):
+                lost.append((row, ConflictCause.VOLUME_GONE))
+            elif now >= waiting.until:
+                lost.append((row, ConflictCause.STORE_REFUSED))
+            else:
+                continue
+            del self._waiting[row]
+        return ready, lost
+
+    def next_due(self) -> float:
+        """Clock time at which a pod has waited for too long; infinity for none."""
+        return min((each.until for each in self._waiting.values()), default=float("inf"))
+
+    def _claims(self, row: int) -> list[PersistentVolumeClaim | None]:
+        """The claims of a pod; ``None`` for one that is not known."""
+        pods = self._cluster.pods
+        record = self._cluster.records.get(pods.uid[row])
+        if record is None:
+            return []
+        names = [
+            each.persistent_volume_claim.claim_name
+            if each.persistent_volume_claim is not None
+            else f"{pods.name[row]}-{each.name}"
+            for each in decode_spec(record.body).volumes
+            if each.persistent_volume_claim is not None or each.ephemeral is not None
+        ]
+        return [self._cluster.objects.claims.get((pods.namespace[row], n)) for n in names]
+
+    def _is_promised(self, claim: PersistentVolumeClaim | None, node: str) -> bool:
+        """Whether a claim has or may still get its volume: one is kept, or is to be made there.
+
+        Who cannot make a volume for a node takes the node off the claim again.
+        """
+        if claim is None:
+            return False
+        meta = claim.metadata
+        if _is_bound(claim) or meta.annotations.get(SELECTED_NODE) == node:
+            return True
+        return any(
+            kept is not None and (kept.namespace, kept.name) == (meta.namespace, meta.name)
+            for kept in (each.spec.claim_ref for each in self._cluster.objects.volumes.values())
+        )
+
     def _learn(self, kind: Kind, reply: Reply) -> None:
         """The object as the store has it now; its echo will be old news."""
         assert reply.record is not None
@@ -93,6 +193,11 @@ class VolumeDesk:
             self._cluster.objects.put(read_object(kind, reply.record))
         except InputError:
             return  # the watch brings it, and says what is wrong
+
+
+def _is_bound(claim: PersistentVolumeClaim | None) -> bool:
+    """Whether a claim has its volume."""
+    return claim is not None and BIND_COMPLETED in claim.metadata.annotations
 
 
 def _cause(reply: Reply) -> ConflictCause:
