@@ -21,7 +21,6 @@ from stretto.control.binder.conflicts import Judge
 from stretto.control.binder.evictor import Evictor
 from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.binder.preempting import PreemptionJudge
-from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
@@ -31,16 +30,13 @@ from stretto.control.reporter import ReportConfig, Reporter
 from stretto.control.scheduler.preempt import Preempting
 from stretto.control.scheduler.shard import BATCH, Shard
 from stretto.control.verdicts import Verdicts
-from stretto.framework.domains.referee import Referee
 from stretto.framework.placer import Placers
 from stretto.framework.profile import Profile
 from stretto.framework.runtime import Engine
-from stretto.framework.tiers import kernel
 from stretto.state.budgets import BudgetLedger
 from stretto.state.changes import Changes
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster, ClusterConfig
-from stretto.state.floor import Floor
 from stretto.state.pool import Pool
 from stretto.state.units import DEFAULT_QUEUE, Units
 from stretto.stores.store import Store
@@ -143,20 +139,12 @@ class Plane:
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
         self._partitions = Partitions()
-        self.cluster.keeps.units = self.units
-        #: Times kept places out.
-        self.reservations = Reservations(self.cluster, store)
-        self.witnesses.append(self.reservations.witness)
         #: Judges and binds.
         self.binder = self._new_binder()
         #: What is left of the disruption budgets.
         self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
         #: Asks pods to leave, and keeps the room of those who wait for it.
         self.evictor = self._new_evictor()
-        #: What the reclaim of queues' guarantees may ask of nodes.
-        self.floor = Floor(
-            self.cluster, config.profile.preemption, self.engine.is_eligible, self._probe
-        )
         for _ in range(config.shards):
             self.add_shard()
 
@@ -201,9 +189,7 @@ class Plane:
         if law is not None:
             judge: Judge = ExactJudge(self.cluster, law, profile.commit)
         else:
-            referee = Referee(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
-            eligible = self.engine.is_eligible
-            judge = Judge(self.cluster, eligible, profile.conflicts, profile.commit, referee)
+            judge = Judge(self.cluster, self.engine.is_eligible, profile.conflicts, profile.commit)
         binder = Binder(self.cluster, self.units, self.store, judge, self._failpoint)
         binder.volumes.late = law.volumes_of if law is not None else None
         return binder
@@ -229,14 +215,11 @@ class Plane:
             return moved
         refusals = [*self.binder.settle_doubts(now), *self._settle_nominations(now)]
         self.dispatcher.settle(refusals, now)
-        self.reservations.step(now)
         self._absorb(now)
         self.dispatcher.due(now)
         self.engine.learn()
         plans = self._plan(now)
         verdicts = [self._commit(plan, now) for plan in plans]
-        for order in self.dispatcher.reclaim(self.floor, now):
-            self.evictor.order(order, now)
         moved = self.evictor.send(now) or moved
         failed = self.dispatcher.drain_failures()
         if plans or refusals or failed:
@@ -257,7 +240,7 @@ class Plane:
     def next_due(self) -> float:
         """Clock time at which there is something to do although no event comes."""
         due = min(self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due())
-        due = min(due, self.evictor.next_due(), self.reservations.next_due())
+        due = min(due, self.evictor.next_due())
         return due if self.reporter is None else min(due, self.reporter.next_due())
 
     def close(self) -> None:
