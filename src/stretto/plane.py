@@ -21,6 +21,7 @@ from stretto.control.binder.conflicts import Judge
 from stretto.control.binder.evictor import Evictor
 from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.binder.preempting import PreemptionJudge
+from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
@@ -30,13 +31,16 @@ from stretto.control.reporter import ReportConfig, Reporter
 from stretto.control.scheduler.preempt import Preempting
 from stretto.control.scheduler.shard import BATCH, Shard
 from stretto.control.verdicts import Verdicts
+from stretto.framework.domains.referee import Referee
 from stretto.framework.placer import Placers
 from stretto.framework.profile import Profile
 from stretto.framework.runtime import Engine
+from stretto.framework.tiers import kernel
 from stretto.state.budgets import BudgetLedger
 from stretto.state.changes import Changes
 from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster, ClusterConfig
+from stretto.state.floor import Floor
 from stretto.state.pool import Pool
 from stretto.state.units import DEFAULT_QUEUE, Units
 from stretto.stores.store import Store
@@ -139,12 +143,20 @@ class Plane:
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
         self._partitions = Partitions()
+        self.cluster.keeps.units = self.units
+        #: Times kept places out.
+        self.reservations = Reservations(self.cluster, store)
+        self.witnesses.append(self.reservations.witness)
         #: Judges and binds.
         self.binder = self._new_binder()
         #: What is left of the disruption budgets.
         self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
         #: Asks pods to leave, and keeps the room of those who wait for it.
         self.evictor = self._new_evictor()
+        #: What the reclaim of queues' guarantees may ask of nodes.
+        self.floor = Floor(
+            self.cluster, config.profile.preemption, self.engine.is_eligible, self._probe
+        )
         for _ in range(config.shards):
             self.add_shard()
 
@@ -189,10 +201,15 @@ class Plane:
         if law is not None:
             judge: Judge = ExactJudge(self.cluster, law, profile.commit)
         else:
-            judge = Judge(self.cluster, self.engine.is_eligible, profile.conflicts, profile.commit)
+            referee = self._new_referee()
+            eligible = self.engine.is_eligible
+            judge = Judge(self.cluster, eligible, profile.conflicts, profile.commit, referee)
         binder = Binder(self.cluster, self.units, self.store, judge, self._failpoint)
         binder.volumes.late = law.volumes_of if law is not None else None
         return binder
+
+    def _new_referee(self) -> Referee:
+        return Referee(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
 
     def _new_evictor(self) -> Evictor:
         rules, law = self.config.profile.preemption, self.placers.law()
@@ -203,6 +220,7 @@ class Plane:
         else:
             eligible = self.engine.is_eligible
             judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
+            judge.between = self._new_referee()
         return Evictor(self.cluster, self.units, self.store, judge, self._failpoint)
 
     # ------------------------------------------------------------ the walk
@@ -215,11 +233,14 @@ class Plane:
             return moved
         refusals = [*self.binder.settle_doubts(now), *self._settle_nominations(now)]
         self.dispatcher.settle(refusals, now)
+        self.reservations.step(now)
         self._absorb(now)
         self.dispatcher.due(now)
         self.engine.learn()
         plans = self._plan(now)
         verdicts = [self._commit(plan, now) for plan in plans]
+        for order in self.dispatcher.reclaim(self.floor, now):
+            self.evictor.order(order, now)
         moved = self.evictor.send(now) or moved
         failed = self.dispatcher.drain_failures()
         if plans or refusals or failed:
@@ -240,7 +261,7 @@ class Plane:
     def next_due(self) -> float:
         """Clock time at which there is something to do although no event comes."""
         due = min(self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due())
-        due = min(due, self.evictor.next_due())
+        due = min(due, self.evictor.next_due(), self.reservations.next_due())
         return due if self.reporter is None else min(due, self.reporter.next_due())
 
     def close(self) -> None:
@@ -281,9 +302,10 @@ class Plane:
 
     def _probe(self, class_id: int) -> int:
         """How many pods of a class fit at most, on the first shard's snapshot as it is now."""
-        runtime = self.shards[0].runtime
-        runtime.sync()
-        return runtime.room(class_id)
+        shard = self.shards[0]
+        shard.runtime.sync()
+        room = shard.runtime.room(class_id)
+        return room if room or shard.preempting is None else shard.preempting.chance(class_id)
 
     def _plan(self, now: float) -> list[Plan]:
         """Hand out units and let every shard make a plan on its own snapshot."""

@@ -245,3 +245,25 @@ def may_recover(table, c):
     for i in range(table.start[c], table.stop[c]):
         found = found or table.kind[i] in (_NEAR, _HARD)
     return found
+
+
+@njit(**_FLAGS)
+def recheck(table, others, class_ids, slots):
+    """How many claims hold before the first that does not; those are counted."""
+    base = np.zeros(table.is_host.shape[0] + 1, np.int64)
+    for key in range(table.is_host.shape[0]):
+        base[key + 1] = base[key] + (0 if table.is_host[key] > 0 else table.domains[key])
+    keys = (np.ones(base[-1] + 1, np.uint8), np.zeros(base[-1] + 1, np.int32), base)
+    scratch = (np.zeros(BLOCK, np.int32), 0, 0, 0, np.zeros(BLOCK, np.int32))
+    most = 1
+    for c in class_ids:
+        most = max(most, table.stop[c] - table.start[c])
+    limits = np.zeros(most, np.int64)
+    for i in range(slots.shape[0]):
+        c, s = class_ids[i], slots[i]
+        if table.stop[c] > table.start[c]:
+            limits_of(limits, table, others, c)
+            if not may_stay(scratch, c, s, 1, table, others, limits, keys):
+                return i
+        count(table, others, c, s, 1)
+    return slots.shape[0]

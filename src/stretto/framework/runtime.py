@@ -57,6 +57,8 @@ class Placement(NamedTuple):
     volumes: Mapping[int, VolumeChoice] = {}
     #: What the snapshot reflected: unchanged at the commit, the claims need no second look.
     basis: Basis | None = None
+    #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
+    others: tuple[int, int, int] | None = None
 
 
 class Request(NamedTuple):
@@ -227,10 +229,11 @@ class Runtime:
             devices=devices,
         )
         tried = self.run_kernel(batch)
-        if self._concerns_others(wanted):
-            placed = answer >= 0
-            self.between.placed(ids[placed], answer[placed])
-        return Placement(answer, devices, int(tried))
+        if not self._concerns_others(wanted):
+            return Placement(answer, devices, int(tried))
+        placed = answer >= 0
+        self.between.placed(ids[placed], answer[placed])
+        return Placement(answer, devices, int(tried), others=self.between.basis)
 
     def room(self, class_id: int) -> int:
         """How many pods of a class fit at most now; 0 means none (an upper bound otherwise).

@@ -35,6 +35,8 @@ class Kernel(NamedTuple):
     place_plain: Callable[..., Any] | None = None
     #: ``place_plain`` with ``DomainTable`` and ``DomainState`` in place of the limit.
     place_plain_among: Callable[..., Any] | None = None
+    #: ``recheck(table, state, class_ids, slots)``: claims that hold between pods, in order.
+    recheck: Callable[..., Any] | None = None
     #: ``score_row(program, class_id, state, row)``: the row of a class of a plain profile.
     score_row: Callable[..., Any] | None = None
 
@@ -59,6 +61,7 @@ def kernel(tier: str = "auto") -> Kernel:
     here = Path(__file__).parent
     forget_stale(here / "__pycache__", _sources(here))
     from stretto.framework import (
+        kernels_between,
         kernels_blocks,
         kernels_domains,
         kernels_numpy,
@@ -73,6 +76,7 @@ def kernel(tier: str = "auto") -> Kernel:
         kernels_numpy.place,
         kernels_blocks.place,
         kernels_domains.place,
+        kernels_between.recheck,
         kernels_blocks.score_row,
     )
 

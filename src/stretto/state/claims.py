@@ -116,6 +116,8 @@ class Plan(NamedTuple):
     volumes: Mapping[int, VolumeChoice] = {}
     #: What the snapshot reflected; ``None`` where claims are judged by amounts anyway.
     basis: Basis | None = None
+    #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
+    others: tuple[int, int, int] | None = None
     #: What must leave for some of the units' claims.
     preemptions: Sequence[Preemption] = ()
 
@@ -148,6 +150,7 @@ class ConflictCause(Enum):
     NODE_CHANGED = "node changed"
     NOT_ELIGIBLE = "node no longer eligible"
     DOES_NOT_FIT = "no longer fits"
+    OTHERS_FIRST = "other pods came first: a rule between pods no longer holds"
     DOMAIN_FULL = "its unit may not have more pods there"
     VOLUME_GONE = "a volume or claim was taken or changed"
     GANG_SHORT = "too few of the gang left"

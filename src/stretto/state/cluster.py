@@ -93,6 +93,8 @@ class Cluster:
         self.queues: dict[str, Queue] = {}
         #: Keys of the PodGroups that say where they go as a whole, or how they are spread.
         self.directed: set[str] = set()
+        #: Names of nodes recommended to the next pods of a unit, by its key.
+        self.recommended: dict[str, list[str]] = {}
         #: Values of PriorityClasses by name.
         self.priorities: dict[str, int] = {}
         #: What the last batches meant, for the dispatcher to absorb.
@@ -111,6 +113,12 @@ class Cluster:
     def basis(self) -> Basis:
         """What a snapshot taken now would reflect."""
         return Basis(self.ledger.head, self.objects.version)
+
+    @property
+    def domains_basis(self) -> tuple[int, int, int]:
+        """What a decision between pods taken now would follow from: numbering, counts, nodes."""
+        counts = self.domains.counts
+        return counts.epoch, counts.head, self.nodes.version
 
     def placing_cures(self, class_ids: npt.NDArray[np.int32] | int) -> Cure:
         """What pods of these classes may cure by coming: nothing, where no rule counts them."""

@@ -92,6 +92,8 @@ class Judge:
         kinds = cluster.classes.special[pods.class_id[plan.rows]]
         if (cluster.directed or (kinds & STAGED).any()) and not keeps_caps(cluster, plan):
             return False
+        if not self._hold_between(plan):
+            return False
         by_ports = (kinds & PORTS_ALONE) > 0
         plain = (kinds == 0) | by_ports
         cluster.charge_plain(plan.rows[plain], slots[plain])

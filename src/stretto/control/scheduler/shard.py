@@ -164,6 +164,7 @@ class Shard:
             setbacks=setbacks,
             volumes={int(before[i]): chosen for i, chosen in placement.volumes.items()},
             basis=placement.basis,
+            others=placement.others,
         )
 
     def _set_back(self, dispatch: Dispatch, start: int, placement: Placement) -> Setback:

@@ -86,6 +86,13 @@ def overlay(
     return np.where(passes, total, 0).astype(np.int16)
 
 
+def allows(table: DomainTable, state: DomainState, class_id: int, slot: int) -> bool:
+    """Whether other pods let a class onto a slot."""
+    constraints, slots = constraints_of(table, class_id), np.array([slot], np.int64)
+    first = _may_be_first(state, constraints)
+    return all(_passes(table, state, each, slots, may_be_first=first).all() for each in constraints)
+
+
 def bonus(
     table: DomainTable, state: DomainState, constraints: list[Constraint], slots: Slots
 ) -> Ints:

@@ -36,19 +36,21 @@ class DomainView:
         self._layout = -1
         self._filled = 0
         self._version = -1
+        self._basis = (-1, -1, -1)
         self._own: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = []
         self._domain = self.table.domain
         self._mask = self.table.mask
 
     @property
-    def position(self) -> int:
-        """Position in the log of counts that this view reflects."""
-        return self._position
+    def basis(self) -> tuple[int, int, int]:
+        """What counts and nodes were at the last ``sync``: see ``Cluster.domains_basis``."""
+        return self._basis
 
     def sync(self) -> npt.NDArray[np.int64] | None:
         """Follow counts and nodes; slots whose counts changed, ``None`` when all may have."""
         cluster = self._cluster
         cluster.domains.follow()
+        self._basis = cluster.domains_basis
         counts, tables = cluster.domains.counts, self.tables
         tables.ensure(())
         self.table = tables.table()
