@@ -33,6 +33,9 @@ class Verb(NamedTuple):
 
 #: Every command, in the order of the help.
 VERBS: Final[Mapping[str, Verb]] = {
+    "scheduler": Verb(
+        "scheduler:scheduler", "Schedule the pods of a Kubernetes cluster that ask for it."
+    ),
     "run": Verb("run:run", "Run the scheduler over a scenario in real time and report."),
     "simulate": Verb("simulate:simulate", "Run one policy over a trace in virtual time."),
     "study": Verb("study:study", "Experiments in virtual time: what a design costs and gains."),

@@ -22,6 +22,7 @@ from stretto.base.errors import StrettoError, TimeoutExpiredError, UnreachableEr
 from stretto.lab.kube.crds import CUSTOM, PATH, definition
 from stretto.lab.kube.credentials import ADMIN, Credentials, User
 from stretto.lab.kube.parts import Part, free_ports
+from stretto.lab.kube.stages import stages
 from stretto.lab.kube.tools import build, path_of
 
 READY_WITHIN: Final = 60.0
@@ -264,8 +265,12 @@ class ControlPlane:
         ]
 
     def _kwok(self) -> list[str]:
+        config = self._folder / "stages.yaml"
+        config.write_bytes(stages())
         return [
             f"--kubeconfig={self.kubeconfig}",
+            f"--config={config}",
+            "--node-lease-duration-seconds=40",
             "--manage-all-nodes=true",
             f"--server-address=127.0.0.1:{self._ports[5]}",
         ]

@@ -117,7 +117,7 @@ def unknown(what: str, why: str) -> Reply:
 
 def unsent(what: str, why: str) -> Reply:
     """The reply to a write that nobody has seen."""
-    text = f"{what}: the server does not answer ({why}); nothing was sent, try again later"
+    text = f"{what}: nothing was sent ({why}); try again later"
     return Reply(Outcome.REFUSED, Code.UNAVAILABLE, text)
 
 

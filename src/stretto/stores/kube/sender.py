@@ -60,6 +60,8 @@ class Sender:
         self.line = line
         self._rng = rng
         self._gates = {lane: Gate(width) for lane, width in WIDTH.items()}
+        #: Whether writes may be begun now, the lease's own aside: only a leader's may.
+        self.may_write: Callable[[], bool] = lambda: True
 
     @property
     def options(self) -> KubeOptions:
@@ -99,6 +101,8 @@ class Sender:
         backoff, gate = Backoff(self.options, self._rng), self._gates[write.lane]
         maybe = ""
         while True:
+            if write.lane is not Lane.LEASE and not self.may_write():
+                return self._without(write, maybe, "we do not lead")
             if batch.gone:
                 return self._without(write, maybe, batch.gone)
             asked = None

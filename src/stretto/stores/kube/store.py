@@ -1,7 +1,7 @@
 """The store on top: synchronous calls, answered on the event loop."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from stretto.api.kinds import Kind
 from stretto.base.rng import Rng
@@ -75,6 +75,10 @@ class KubeStore:
         reads = Reads(sender)
         return line, sender, reads, Writes(sender, reads)
 
+    def fence(self, may_write: Callable[[], bool]) -> None:
+        """Begin no write, leases aside, while ``may_write`` says no: it is asked before each."""
+        self._sender.may_write = may_write
+
     # ------------------------------------------------------------ how it goes
 
     def wait(self, seconds: float) -> bool:
@@ -87,6 +91,10 @@ class KubeStore:
         """What keeps watches from their streams now, by resource; empty when all is well."""
         live = [watch for watch in self._watches if not watch.is_closed]
         return {watch.kind.resource: watch.trouble for watch in live if watch.trouble}
+
+    def absent(self) -> list[str]:
+        """Resources that are watched for, and that the server does not have yet."""
+        return sorted(each.kind.resource for each in self._watches if each.is_absent)
 
     # ------------------------------------------------------------ reads
 

@@ -49,6 +49,8 @@ class KubeWatch:
         self.kind = kind
         #: Why no stream could be had lately; empty while one is open.
         self.trouble = ""
+        #: Whether the server does not have the kind (its CRD is not installed).
+        self.is_absent = False
         #: Connections made so far.
         self.connections = 0
         #: Objects that could not be read, so far.
@@ -123,7 +125,7 @@ class KubeWatch:
             if response.status != 200:
                 body = await response.content.read(_REFUSAL)
                 return self._refused(Answer(response.status, body))
-            self.trouble = ""
+            self.trouble, self.is_absent = "", False
             self.connections += 1
             began, loop = self._version, asyncio.get_running_loop()
             opened = loop.time()
@@ -144,7 +146,8 @@ class KubeWatch:
         """A watch that the server does not open."""
         status = status_of(answer)
         if answer.status == 404:
-            self.trouble = f"the server has no {self.kind.resource}"
+            self.trouble = ""
+            self.is_absent = True
             return self._line.options.absent_every
         if answer.status in _GONE or "resource version" in status.message.lower():
             self._too_old = True

@@ -1,0 +1,49 @@
+"""Keeps a lease in a thread of its own, so that no long list or batch of binds delays a renewal."""
+
+import threading
+from types import TracebackType
+from typing import Self
+
+from stretto.base.clock import Clock
+from stretto.control.lease import Elector
+from stretto.daemons.logs import Log
+
+
+class Leading:
+    """One candidate and its thread."""
+
+    def __init__(self, elector: Elector, clock: Clock, log: Log) -> None:
+        """A candidate that begins to try when the block is entered."""
+        #: The candidate.
+        self.elector = elector
+        self._clock = clock
+        self._log = log
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="stretto-lease", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Try no more and give the lease up."""
+        self._over.set()
+        self._thread.join()
+        self.elector.release()
+
+    def _keep(self) -> None:
+        name = f"lease {self.elector.config.namespace}/{self.elector.config.name}"
+        before = None
+        while not self._over.is_set():
+            standing = self.elector.tick()
+            self._log.trouble(name, self.elector.trouble)
+            if standing is not before:
+                holder = self.elector.holder or "nobody"
+                self._log.info(f"{name}: {standing.value}", holder=holder)
+                before = standing
+            self._over.wait(max(0.0, self.elector.next_due() - self._clock.monotonic()))

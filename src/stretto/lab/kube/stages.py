@@ -1,0 +1,99 @@
+"""How simulated nodes and pods live: kwok knows nothing by itself and is told in stages.
+
+Nodes become Ready at once; pods on a node run at once, those of a Job finish after a moment, and
+those that are deleted go.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+_READY: Final = """
+{{ $now := Now }}
+conditions:
+- {type: Ready, status: "True", reason: Simulated, lastHeartbeatTime: {{ $now | Quote }}}
+"""
+_RUNNING: Final = """
+{{ $now := Now }}
+phase: Running
+startTime: {{ $now | Quote }}
+conditions:
+- {type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: true
+  restartCount: 0
+  state: {running: {startedAt: {{ $now | Quote }}}}
+{{ end }}
+"""
+_DONE: Final = """
+{{ $now := Now }}
+phase: Succeeded
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: ""
+  ready: false
+  restartCount: 0
+  state: {terminated: {exitCode: 0, reason: Completed, finishedAt: {{ $now | Quote }}}}
+{{ end }}
+"""
+_JOB_SECONDS: Final = 1
+"""How long pods of a Job run."""
+
+
+def stages() -> bytes:
+    """Kwok's configuration: JSON documents one after the other, which YAML allows."""
+    living = _where(".metadata.deletionTimestamp", "DoesNotExist")
+    pending = _where(".status.phase", "In", "Pending")
+    running = _where(".status.phase", "In", "Running")
+    of_job = _where(".metadata.ownerReferences.[].kind", "In", "Job")
+    ready = '.status.conditions.[] | select( .type == "Ready" ) | .status'
+    unready = _where(ready, "NotIn", "True")
+    after = {"durationMilliseconds": _JOB_SECONDS * 1000}
+    all_of = (
+        _stage("node-ready", "Node", [unready], {"statusTemplate": _READY}),
+        _stage("pod-running", "Pod", [living, pending], {"statusTemplate": _RUNNING}),
+        _stage("pod-done", "Pod", [living, running, of_job], {"statusTemplate": _DONE}, after),
+        _stage(
+            "pod-gone",
+            "Pod",
+            [_where(".metadata.deletionTimestamp", "Exists")],
+            {"finalizers": {"empty": True}, "delete": True},
+        ),
+    )
+    return b"\n---\n".join(msgspec.json.encode(stage) for stage in all_of)
+
+
+def _where(key: str, operator: str, *values: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"key": key, "operator": operator}
+    return {**found, "values": list(values)} if values else found
+
+
+def _stage(
+    name: str,
+    kind: str,
+    rules: Sequence[dict[str, Any]],
+    then: dict[str, Any],
+    delay: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    spec = {
+        "resourceRef": {"apiGroup": "v1", "kind": kind},
+        "selector": {"matchExpressions": list(rules)},
+        "next": then,
+    }
+    if delay:
+        spec["delay"] = delay
+    return {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "Stage",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
