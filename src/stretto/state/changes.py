@@ -23,6 +23,9 @@ class Arrival(NamedTuple):
     gated: bool
     #: Its identity; the metadata may be older than the store's and name none.
     uid: str
+    #: Number of the template whose pods agree in labels, annotations, owners and namespace; -1
+    #: where nobody has compared.
+    template: int = -1
 
 
 class Departure(NamedTuple):

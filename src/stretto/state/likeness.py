@@ -8,8 +8,8 @@ from typing import Final
 
 from stretto.api.heads import PodHead
 
-Made = tuple[int, int, int, int]
-"""Class id, priority, number of traits and tag of a pod."""
+Made = tuple[int, int, int, int, int]
+"""Class id, priority, number of traits and tag of a pod, and the number of its template."""
 _SEPARATOR: Final = b"\0"
 
 

@@ -106,6 +106,8 @@ class NewPod(NamedTuple):
     traits: int = 0
     #: Tag of its namespace and labels.
     tag: int = 0
+    #: Number of its template (``Arrival.template``); no column.
+    template: int = -1
 
 
 class Pods:
@@ -140,6 +142,8 @@ class Pods:
         #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
         #: before that.
         self.started: npt.NDArray[np.float64] = np.full(FIRST_ROWS, np.inf)
+        #: No pod ever had a lower priority.
+        self.lowest: int = 1 << 31
         #: Rows whose slot, class, traits or staying changed: for those who count by node.
         self.log = RowLog()
         #: Uids by row.
@@ -178,11 +182,12 @@ class Pods:
         self._grow(self._length + fresh)
         rows = reused + list(range(self._length, self._length + fresh))
         self._length += fresh
-        columns = zip(*pods, strict=True)
+        columns = tuple(zip(*pods, strict=True))[:10]
         uids, spaces, names, classes, priorities, versions, since, states, traits, tags = columns
         index = np.array(rows, np.int64)
         self.class_id[index] = classes
         self.priority[index] = priorities
+        self.lowest = min((self.lowest, *priorities))
         self.version[index] = versions
         self.since[index] = since
         self.state[index] = states

@@ -171,7 +171,11 @@ class MemoryStore:
         """Bind units in one transaction, each with all of its pods or with none."""
         draft = self._draft(POD)
         answers = draft_units(draft, units, self._nodes())
-        flat = iter(self._commit(draft, [reply for replies in answers for reply in replies]))
+        drafted = [reply for replies in answers for reply in replies]
+        said = self._commit(draft, drafted)
+        if said is drafted:
+            return answers
+        flat = iter(said)
         return [[next(flat) for _ in replies] for replies in answers]
 
     def evict(self, evictions: Sequence[Eviction]) -> Replies:

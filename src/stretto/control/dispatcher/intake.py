@@ -134,8 +134,9 @@ class Intake:
         sequence = units.next_sequence
         fresh: dict[str, list[Unit]] = {}
         plain: list[Unit] = []
+        wishes: dict[int, Wish] = {}
         for arrival, state, priority in zip(arrivals, states, priorities, strict=True):
-            row, meta, gated, uid = arrival
+            row, meta, gated, uid, template = arrival
             if uids[row] != uid:
                 continue
             if gated or state != _PENDING or by_row[row] is not None:
@@ -145,7 +146,11 @@ class Intake:
                     self._found(row, state, read(meta), now)
                     sequence = units.next_sequence
                     continue
-            wish = read(meta)
+            wish = wishes.get(template)
+            if wish is None:
+                wish = read(meta)
+                if template >= 0:
+                    wishes[template] = wish
             if wish is PLAIN:
                 unit = Unit(
                     uid, UnitKind.POD, 1, DEFAULT_QUEUE, sequence, (row,), (), priority, now
@@ -261,7 +266,7 @@ class Intake:
         """Pods whose gates, labels, annotations, owners or priority may say something else now."""
         moved = []
         for arrival in again:
-            row, meta, gated, uid = arrival
+            row, meta, gated, uid, _ = arrival
             if self._pods.uid[row] != uid:
                 continue
             if not gated:
