@@ -87,6 +87,10 @@ class ExactFinder:
         self._kept.update(rows)
         self._lost.clear()
 
+    def chance(self, class_id: int, priority: int) -> int:
+        """Always 1: by these rules pods of one class need not be alike."""
+        return 1
+
     def mark(self) -> int:
         """Where to go back to."""
         return self._runtime.follower.promises

@@ -1,21 +1,32 @@
 """Finding victims for pods that fit nowhere, on what a shard knows at the time of its cycle.
 
 A cycle may hold several preemptors: each sees what those before it have been promised, and a unit
-that cannot be helped as a whole takes back what was promised to its first pods.
+that cannot be helped as a whole takes back what was promised to its first pods. Pods of amounts
+alone are searched for by the index of victims; pods of host ports, devices or rules between pods
+have the nodes that the index names rehearsed one by one.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from stretto.base.clock import Clock
-from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal, best
-from stretto.framework.runtime import Engine
+from stretto.base.rng import Rng
+from stretto.framework.contract import Scope
+from stretto.framework.rehearsal import Candidate, Key, Preemptor, Rehearsal
+from stretto.framework.runtime import Runtime
+from stretto.framework.tiers import kernel
+from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, search
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import Plan
-from stretto.state.pods import NO_SLOT
-from stretto.state.preemption import PreemptionRules, may_preempt
+from stretto.state.classes import STAGED
+from stretto.state.preemption import Select, may_preempt
+from stretto.state.victims import Victims
+
+Search = Callable[[Index, Wanted, Limits], Hit | None]
+"""Finds the best node."""
 
 
 class Found(NamedTuple):
@@ -34,81 +45,180 @@ NOTHING = Found(None)
 
 
 class VictimFinder:
-    """Finds victims by rehearsing every node that could do."""
+    """Finds victims by the index of victims."""
 
     def __init__(
-        self, engine: Engine, rules: PreemptionRules, budgets: BudgetLedger, clock: Clock
+        self, runtime: Runtime, budgets: BudgetLedger, clock: Clock, search: Search
     ) -> None:
-        """Find by a profile's rules; the clock tells who started a short while ago."""
-        #: The rules.
-        self.rules = rules
+        """Find on a shard's snapshot; the clock tells who started a short while ago."""
+        engine = runtime.engine
+        #: The profile's rules.
+        self.rules = engine.profile.preemption
+        #: Who could leave, as this finder knows it.
+        self.victims = Victims(engine.cluster, self.rules, budgets)
+        self._runtime = runtime
         self._engine = engine
         self._cluster = engine.cluster
         self._budgets = budgets
         self._clock = clock
-        self._rehearsal = Rehearsal(engine.cluster, rules, budgets, 0.0)
-        self._busy: list[int] = []
+        self._search = search
+        #: Rules that depend on who is there, amounts, ports and devices aside: the leaving of pods
+        #: is not rehearsed with them, so a node must please them as it is.
+        self._others = tuple(
+            rule
+            for rule in engine.profile.every_filter
+            if rule.SCOPE is not Scope.STATIC and not rule.FUSED
+        )
+        self._random = Rng(0)
+        self._plan: Plan | None = None
+        self._now = 0.0
+        self._taken: list[tuple[Candidate, int]] = []
         self._kept: set[int] = set()
-        self._lowest = 0
 
     def begin(self, plan: Plan) -> None:
-        """A new cycle, whose plain claims are ``plan``'s."""
-        self._budgets.sync()
-        self._rehearsal = Rehearsal(
-            self._cluster, self.rules, self._budgets, self._clock.monotonic()
-        )
-        self._busy = plan.slots.tolist()
+        """A new cycle, whose plain claims are ``plan``'s; nothing is read before it is needed."""
+        self._plan = plan
+        self._taken.clear()
         self._kept.clear()
-        pods = self._cluster.pods
-        placed = pods.slot[: pods.length] != NO_SLOT
-        self._lowest = int(pods.priority[: pods.length][placed].min(initial=1 << 30))
 
     def find(self, row: int) -> Found:
         """The best node for a pod, and who must leave it."""
         pods = self._cluster.pods
-        preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
-        if preemptor.priority <= self._lowest or not may_preempt(self._cluster, row):
+        priority = int(pods.priority[row])
+        preemptor = Preemptor(int(pods.class_id[row]), priority)
+        special = int(self._cluster.classes.special[preemptor.class_id])
+        if priority <= pods.lowest or special & STAGED or not may_preempt(self._cluster, row):
             return NOTHING
-        found = [
-            self._rehearsal.on_slot(preemptor, slot, self._kept) for slot in self._slots(preemptor)
-        ]
-        candidates = [each for each in found if each is not None]
-        quiet = [each for each in candidates if each.slot not in self._busy]
-        return Found(best(self._rehearsal, quiet), again=bool(candidates))
+        self._wake()
+        wanted = self._wanted(preemptor)
+        if special:
+            return self._rehearse(preemptor, wanted)
+        hit = self._search(self._index(), wanted, self._limits(wanted))
+        return NOTHING if hit is None else Found(_candidate(hit))
 
     def take(self, row: int, candidate: Candidate) -> None:
         """A preemptor is promised a node."""
-        self._busy.append(candidate.slot)
+        ask = self.victims.asks_of(row)
+        self.victims.take(candidate.victims, candidate.slot, ask)
+        self._budgets.spend(candidate.victims)
+        self._taken.append((candidate, ask))
 
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
         self._kept.update(rows)
+        self.victims.spare(rows)
+
+    def chance(self, class_id: int, priority: int) -> int:
+        """1 where the amounts of some node would do without all pods of lower priority, else 0."""
+        if priority <= self._cluster.pods.lowest:
+            return 0
+        self._now = self._clock.monotonic()
+        self.victims.sync(self._now)
+        wanted = self._wanted(Preemptor(class_id, priority))
+        if not wanted.bands:
+            return 0
+        sums, mask = self.victims.sums, wanted.admitted.astype(np.bool_)
+        for column, need in zip(wanted.columns, wanted.need, strict=True):
+            mask &= sums.free[column] + sums.below[wanted.bands - 1, column] >= need
+        return int(mask.any())
 
     def mark(self) -> int:
         """Where to go back to."""
-        return len(self._busy)
+        return len(self._taken)
 
     def back_to(self, mark: int) -> None:
         """Take back what was promised since a mark."""
-        del self._busy[mark:]
+        while len(self._taken) > mark:
+            candidate, ask = self._taken.pop()
+            self.victims.untake(candidate.victims, candidate.slot, ask, self._now)
+            self._budgets.spend(candidate.victims, -1)
 
-    def _slots(self, preemptor: Preemptor) -> list[int]:
-        """Nodes that admit a pod but for who is there, and have enough if those of less leave."""
-        cluster = self._cluster
-        ledger, pods = cluster.ledger, cluster.pods
-        row = self._engine.eligibility.filter_row(cluster.classes[preemptor.class_id])
-        eligible = self._engine.eligibility.rows[row][: ledger.slots.size] > 0
-        ledger.widen()
-        free = ledger.alloc - ledger.used
-        lower = np.flatnonzero(
-            (pods.slot[: pods.length] != NO_SLOT)
-            & (pods.priority[: pods.length] < preemptor.priority)
+    def _wake(self) -> None:
+        """Bring the index up to date, once a cycle."""
+        plan, self._plan = self._plan, None
+        if plan is None:
+            return
+        self._now = self._clock.monotonic()
+        self.victims.sync(self._now)
+        self.victims.claim(plan.slots, self._cluster.pods.class_id[plan.rows])
+
+    def _wanted(self, preemptor: Preemptor) -> Wanted:
+        """What to search for."""
+        cluster, eligibility = self._cluster, self._engine.eligibility
+        amounts = cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
+        columns = np.flatnonzero(amounts).astype(np.int32)
+        pod = cluster.classes[preemptor.class_id]
+        size = cluster.ledger.slots.size
+        row = eligibility.filter_row(pod)
+        admitted = eligibility.rows[row, :size] & cluster.ledger.slots.live
+        for rule in self._others:
+            if rule.signature(pod) is not None:
+                slots = np.flatnonzero(admitted)
+                admitted[slots] = rule.filter(pod, self._runtime.view, slots)
+        bands = self.victims.bands_below(preemptor.priority)
+        return Wanted(columns, amounts[columns], preemptor.priority, bands, admitted)
+
+    def _limits(self, wanted: Wanted) -> Limits:
+        """How far to look, as the profile says."""
+        rules, size = self.rules, len(wanted.admitted)
+        all_of_them = Limits(self._budgets.left, self.victims.sets, rules.hard_budgets)
+        if rules.select is Select.BEST or not size:
+            return all_of_them
+        return all_of_them._replace(
+            offset=self._random.randint(0, size - 1),
+            most=rules.candidates,
+            from_band=wanted.bands - 1 if rules.select is Select.RANDOM else 0,
         )
-        asks = cluster.classes.asks(pods.class_id[lower])
-        width = min(asks.shape[1], free.shape[1])
-        np.add.at(free[:, :width], pods.slot[lower], asks[:, :width])
-        asked = cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0, :width]
-        enough = ((free[:, :width] >= asked) | (asked == 0)).all(axis=1)
-        held = np.zeros(ledger.slots.size, np.bool_)
-        held[pods.slot[lower]] = True
-        return np.flatnonzero(eligible & enough & held & (ledger.slots.live > 0)).tolist()
+
+    def _index(self) -> Index:
+        return Index(self.victims.entries, self.victims.sums, self.victims.asks)
+
+    # ------------------------------------------------------------ classes that ask for more
+
+    def _rehearse(self, preemptor: Preemptor, wanted: Wanted) -> Found:
+        """Rehearse the nodes that have enough amounts, band by band."""
+        rehearsal = Rehearsal(self._cluster, self.rules, self._budgets, self._now)
+        busy = {candidate.slot for candidate, _ in self._taken}
+        best: tuple[tuple[Key, int], Candidate] | None = None
+        again = False
+        for band, slots in self._by_band(wanted):
+            for slot in slots.tolist():
+                found = rehearsal.on_slot(preemptor, slot, self._kept)
+                if found is None:
+                    continue
+                if slot in busy:
+                    again = True
+                    continue
+                order = (rehearsal.key(found), slot)
+                if best is None or order < best[0]:
+                    best = order, found
+            if best is not None and self._is_final(rehearsal, best[1], band):
+                break
+        return Found(None, again) if best is None else Found(best[1])
+
+    def _is_final(self, rehearsal: Rehearsal, found: Candidate, band: int) -> bool:
+        key = rehearsal.key(found)
+        return key[0] == 0 and key[1] <= int(self.victims.sums.edges[band])
+
+    def _by_band(self, wanted: Wanted) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+        """Nodes by the lowest band at which their amounts would do."""
+        sums, seen = self.victims.sums, np.zeros(len(wanted.admitted), np.bool_)
+        for band in range(wanted.bands):
+            mask = wanted.admitted.astype(np.bool_) & ~seen
+            for column, need in zip(wanted.columns, wanted.need, strict=True):
+                mask &= sums.free[column] + sums.below[band, column] >= need
+            seen |= mask
+            yield band, np.flatnonzero(mask)
+
+
+def search_of(tier: str) -> Search:
+    """The search of a kernel tier."""
+    if kernel(tier).name == "numpy":
+        return search
+    from stretto.framework import kernels_victims
+
+    return kernels_victims.search
+
+
+def _candidate(hit: Hit) -> Candidate:
+    return Candidate(hit.slot, hit.victims, hit.beyond, hit.displaced, 0)

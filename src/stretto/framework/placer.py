@@ -14,7 +14,7 @@ from stretto.base.rng import Rng
 from stretto.framework.exact.book import Book
 from stretto.framework.exact_finder import ExactFinder
 from stretto.framework.exact_runtime import ExactRuntime
-from stretto.framework.finder import VictimFinder
+from stretto.framework.finder import VictimFinder, search_of
 from stretto.framework.runtime import Engine, Placement, Request
 from stretto.framework.staged_runtime import StagedRuntime
 from stretto.state.budgets import BudgetLedger
@@ -75,4 +75,5 @@ class Placers:
         rules = self._engine.profile.preemption
         if isinstance(placer, ExactRuntime):
             return ExactFinder(self._engine.cluster, placer, rules, budgets, clock)
-        return VictimFinder(self._engine, rules, budgets, clock)
+        assert isinstance(placer, StagedRuntime)
+        return VictimFinder(placer, budgets, clock, search_of(self._tier))

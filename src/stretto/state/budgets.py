@@ -124,11 +124,11 @@ class BudgetLedger:
                 found.add(row)
         return found
 
-    def spend(self, rows: Iterable[int]) -> None:
-        """These pods are asked to leave."""
-        for row in rows:
+    def spend(self, rows: Iterable[int], sign: int = 1) -> None:
+        """These pods are asked to leave, or (with ``sign`` -1) not after all."""
+        for row in rows if self.budgets else ():
             for number in self.of_row(row):
-                self.left[number] -= 1
+                self.left[number] -= sign
 
     def names(self, row: int) -> list[str]:
         """Names of the budgets that cover a pod, with their namespaces."""

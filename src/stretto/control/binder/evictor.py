@@ -343,7 +343,7 @@ class Evictor:
     def _tell(self) -> None:
         """Write the node on pods that still wait, and take it off those whose claim is void."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
-        patches = []
+        patches: list[Patch] = []
         for nomination in self._registry.waiting():
             if nomination.told:
                 continue

@@ -7,6 +7,7 @@ disruption budget allows, the binder grants the first.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from stretto.control.binder.conflicts import BetweenPods
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import ConflictCause, Plan, Preemption
 from stretto.state.cluster import Cluster
@@ -45,6 +46,8 @@ class PreemptionJudge:
         self._cluster = cluster
         self._units = units
         self._eligible = eligible
+        #: Rules between pods; ``None`` where none has a say.
+        self.between: BetweenPods | None = None
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
@@ -112,9 +115,7 @@ class PreemptionJudge:
             return ConflictCause.BUDGET_SPENT
         return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_SPENT
 
-    def _room_problem(
-        self, plan: Plan, claims: Iterable[int], wanted: Preemption
-    ) -> ConflictCause | None:
+    def _room_problem(self, plan: Plan, claims: range, wanted: Preemption) -> ConflictCause | None:
         """Whether all claims fit their nodes once everybody who leaves has left."""
         by_slot: dict[int, list[int]] = {}
         for i in claims:
@@ -132,4 +133,8 @@ class PreemptionJudge:
             going.update(r for r in wanted.displaced if cluster.pods.slot[r] == slot)
             if not fits_after(cluster, slot, pods, going):
                 return ConflictCause.DOES_NOT_FIT
-        return None
+        class_ids = cluster.pods.class_id[plan.rows[claims]]
+        between = self.between
+        if between is None or not cluster.classes.judged[class_ids].any():
+            return None
+        return None if between.hold(class_ids, plan.slots[claims]) else ConflictCause.NOT_ELIGIBLE

@@ -26,6 +26,10 @@ TRIES: Final = 8
 """Nodes that are given up because a gang there would be torn, before a pod is."""
 
 
+REMEMBERED: Final = 100_000
+"""Classes that are remembered as refused; all are forgotten when there are more."""
+
+
 class Finder(Protocol):
     """Finds victims; see ``framework.finder``."""
 
@@ -43,6 +47,9 @@ class Finder(Protocol):
 
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
+
+    def chance(self, class_id: int, priority: int) -> int:
+        """1 where the leaving of others may help pods of a class now, else 0."""
 
     def mark(self) -> int:
         """Where to go back to."""
@@ -67,6 +74,7 @@ class Preempting:
         """Help pods of one cluster; the clock tells who started a short while ago."""
         self._cluster = cluster
         self._clock = clock
+        self._refused: dict[int, int] = {}
         self._units = units
         self._finder = finder
 
@@ -88,6 +96,23 @@ class Preempting:
             return plan._replace(setbacks=left)
         return self._with(plan._replace(setbacks=left), helped)
 
+    def chance(self, class_id: int) -> int:
+        """1 where the leaving of others may help pods of a class that was refused, else 0.
+
+        An upper bound, asked when something has changed that may cure a "no".
+        """
+        priority = self._refused.get(class_id)
+        return 0 if priority is None else self._finder.chance(class_id, priority)
+
+    def _note_refused(self, rows: Sequence[int]) -> None:
+        """Remember the highest priority that was refused of each class."""
+        pods = self._cluster.pods
+        if len(self._refused) > REMEMBERED:
+            self._refused.clear()
+        for row in rows:
+            class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
+            self._refused[class_id] = max(self._refused.get(class_id, priority), priority)
+
     def _help(
         self, setback: Setback, helped: list[tuple[Unit, int, list[Promise]]]
     ) -> list[Setback]:
@@ -96,6 +121,7 @@ class Preempting:
         if unit.is_gang and needed > 1:
             promises = self._together(setback.rows, needed)
             if len(promises) < needed:
+                self._note_refused(setback.rows[:1])
                 return [setback]
             helped.append((unit, needed, promises))
             rest = tuple(r for r in setback.rows if r not in {each.row for each in promises})
@@ -113,6 +139,7 @@ class Preempting:
             self._finder.take(row, found.candidate)
             helped.append((unit, 1, [Promise(row, found.candidate)]))
         rests = []
+        self._note_refused(lost)
         if lost:
             rests.append(_left_of(setback, tuple(lost), said))
         if again:

@@ -1,0 +1,324 @@
+"""The compiled search for victims: all nodes compared by sums, the promising ones pod by pod.
+
+Same answers as ``victims_numpy`` and as rehearsing every node (``rehearsal``): tests hold them
+equal. A node that would do without the pods of bands above ``q`` keeps all of those, because adding
+them back together fits, so each of them alone does too. So the pods to look at are those up to the
+lowest band that will do. Nodes where that does not hold (a budget protects somebody there, or a
+claim waits for its own victims) are *odd* and rehearsed in full.
+
+Functions take arrays one by one: a table inside a compiled loop costs a reference count.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted
+
+_FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_TO_POSITIVE = np.int64(1) << 31
+NO_TOP = -(np.int64(1) << 31)
+
+
+@njit(**_FLAGS)
+def mask_of(free, extra, columns, need, admitted, mask):
+    """Mark the slots that have enough once ``extra`` is free too; returns how many there are."""
+    size = admitted.shape[0]
+    for s in range(size):
+        mask[s] = admitted[s]
+    for j in range(columns.shape[0]):
+        c, wanted = columns[j], need[j]
+        for s in range(size):
+            mask[s] &= np.uint8(free[c, s] + extra[c, s] >= wanted)
+    found = 0
+    for s in range(size):
+        found += mask[s]
+    return found
+
+
+@njit(**_FLAGS)
+def lowest_band(free, below, bands, columns, need, admitted, mask):
+    """The lowest band at which some slot has enough, or ``bands``; its slots are in ``mask``."""
+    if bands == 0 or mask_of(free, below[bands - 1], columns, need, admitted, mask) == 0:
+        return bands
+    low, high = 0, bands - 1
+    while low < high:
+        middle = (low + high) // 2
+        if mask_of(free, below[middle], columns, need, admitted, mask) > 0:
+            high = middle
+        else:
+            low = middle + 1
+    mask_of(free, below[low], columns, need, admitted, mask)
+    return low
+
+
+@njit(**_FLAGS)
+def better(a, b):
+    """Whether a key is smaller than another: violations, top, sum, number, less the start."""
+    if a[0] != b[0]:
+        return a[0] < b[0]
+    if a[1] != b[1]:
+        return a[1] < b[1]
+    if a[2] != b[2]:
+        return a[2] < b[2]
+    if a[3] != b[3]:
+        return a[3] < b[3]
+    return a[4] > b[4]
+
+
+@njit(**_FLAGS)
+def first_below(priority, count, s, limit):
+    """Position of the first entry of a slot with a priority below a limit."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if priority[s, middle] < limit:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit(**_FLAGS)
+def is_odd(kind, budget, count, s, first):
+    """Whether a slot has entries that are more than running pods without budgets."""
+    for k in range(first, count):  # noqa: SIM110  (compiled: a generator costs)
+        if kind[s, k] != 0 or budget[s, k] != 0:
+            return True
+    return False
+
+
+@njit(**_FLAGS)
+def walk(entries, free, asks, columns, need, s, limit, room, taken):
+    """Who must leave a slot that is not odd; entries of ``limit`` and above stay.
+
+    ``taken`` gets positions of the victims, ``room`` is scratch. Returns the key and the number of
+    victims; -1 where even all of them are not enough.
+    """
+    count, priority, start, ask = entries[0][s], entries[2], entries[3], entries[4]
+    first = first_below(priority, count, s, limit)
+    wanted = columns.shape[0]
+    for j in range(wanted):
+        room[j] = free[columns[j], s]
+    for k in range(first, count):
+        a = ask[s, k]
+        for j in range(wanted):
+            room[j] += asks[a, columns[j]]
+    for j in range(wanted):
+        if room[j] < need[j]:
+            return (0, NO_TOP, np.int64(0), 0, 0.0), -1
+    number, total = 0, np.int64(0)
+    for k in range(first, count):
+        a = ask[s, k]
+        spared = True
+        for j in range(wanted):
+            if room[j] - asks[a, columns[j]] < need[j]:
+                spared = False
+                break
+        if spared:
+            for j in range(wanted):
+                room[j] -= asks[a, columns[j]]
+        else:
+            taken[number] = k
+            number += 1
+            total += priority[s, k] + _TO_POSITIVE
+    if number == 0:
+        return (0, NO_TOP, np.int64(0), 0, 0.0), 0
+    k = taken[0]
+    return (0, np.int64(priority[s, k]), total, number, start[s, k]), number
+
+
+@njit(**_FLAGS)
+def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, sets, hard, marks):
+    """``walk`` for a slot with budgets, claims that wait, or pods that leave.
+
+    ``left`` are the budgets' allowances (changed and put back), ``sets`` is (first, items) of each
+    set of budgets, ``marks`` is scratch: 1 = breaks a budget, 2 = stays. Positions of claims that
+    lose their room come last in ``taken``; the second number says how many victims come before.
+    """
+    count, priority, start = entries[0][s], entries[2], entries[3]
+    ask, kind, budget = entries[4], entries[5], entries[6]
+    set_first, set_items = sets
+    first = first_below(priority, count, s, limit)
+    wanted = columns.shape[0]
+    for k in range(first, count):
+        marks[k] = 0
+        for i in range(set_first[budget[s, k]], set_first[budget[s, k] + 1]):
+            left[set_items[i]] -= 1
+            if left[set_items[i]] < 0:
+                marks[k] = 1
+    for k in range(first, count):
+        for i in range(set_first[budget[s, k]], set_first[budget[s, k] + 1]):
+            left[set_items[i]] += 1
+    for j in range(wanted):
+        room[j] = free[columns[j], s]
+    for k in range(first, count):
+        if hard and marks[k] == 1:
+            marks[k] = 2
+            continue
+        for j in range(wanted):
+            room[j] += asks[ask[s, k], columns[j]]
+    for j in range(wanted):
+        if room[j] < need[j]:
+            return (0, NO_TOP, np.int64(0), 0, 0.0), -1, 0
+    number, violations, displaced = 0, 0, 0
+    for turn in range(3):  # those whose leaving breaks a budget, the others, claims that wait
+        for k in range(first, count):
+            mine = kind[s, k] == 1 if turn == 2 else kind[s, k] == 0 and marks[k] == 1 - turn
+            if not mine:
+                continue
+            spared = True
+            for j in range(wanted):
+                if room[j] - asks[ask[s, k], columns[j]] < need[j]:
+                    spared = False
+                    break
+            if spared:
+                for j in range(wanted):
+                    room[j] -= asks[ask[s, k], columns[j]]
+            else:
+                taken[number] = k
+                number += 1
+                violations += turn == 0
+                displaced += turn == 2
+    victims = number - displaced
+    top, total, begun = NO_TOP, np.int64(0), 0.0
+    for i in range(victims):
+        k = taken[i]
+        total += priority[s, k] + _TO_POSITIVE
+        if priority[s, k] > top:
+            top, begun = np.int64(priority[s, k]), start[s, k]
+        elif priority[s, k] == top:
+            begun = min(begun, start[s, k])
+    return (violations, top, total, victims, begun), victims, displaced
+
+
+@njit(**_FLAGS)
+def rehearse(entries, sums, asks, columns, need, s, limit, scratch, budgets):
+    """The key of a slot, the number of victims, and of claims that lose their room."""
+    room, taken, marks = scratch
+    left, set_first, set_items, hard = budgets
+    count = entries[0][s]
+    first = first_below(entries[2], count, s, limit)
+    if is_odd(entries[5], entries[6], count, s, first):
+        return walk_odd(
+            entries, sums[0], asks, columns, need, s, limit, room, taken, left,
+            (set_first, set_items), hard, marks,
+        )  # fmt: skip
+    key, number = walk(entries, sums[0], asks, columns, need, s, limit, room, taken)
+    return key, number, 0
+
+
+@njit(**_FLAGS)
+def find(entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick):
+    """The best slot for a pod, or -1; positions of its victims are in ``scratch[1]``.
+
+    ``pick`` is (offset, most, from_band, phases): slots are looked at from an offset on, no more
+    than so many that would do, and from a band on; all from the lowest band for the best of all.
+    Returns (slot, key, victims, claims that lose their room).
+    """
+    free, below, safe, edges = sums
+    offset, most, from_band, phases = pick
+    size = admitted.shape[0]
+    nothing = (0, NO_TOP, np.int64(0), 0, 0.0)
+    best, best_key, best_number, best_displaced = -1, nothing, 0, 0
+    mask = np.zeros(size, np.uint8)
+    seen = np.zeros(size, np.uint8)
+    kept = np.zeros(scratch[1].shape[0], np.int32)
+    looked = 0
+    if bands == 0:
+        return best, best_key, 0, 0
+    for phase in range(phases):
+        extra = safe if phase == 0 else below
+        q = bands - 1
+        if phase == 0:
+            q = lowest_band(free, extra, bands, columns, need, admitted, mask)
+        q = max(q, min(from_band, bands - 1))
+        while q < bands:
+            mask_of(free, extra[q], columns, need, admitted, mask)
+            for i in range(size):
+                s = i + offset if i + offset < size else i + offset - size
+                if not mask[s] or seen[s]:
+                    continue
+                seen[s] = 1
+                key, number, displaced = _at_band(
+                    entries, sums, asks, columns, need, s, priority, q, scratch, budgets,
+                    phase == 0,
+                )  # fmt: skip
+                if number < 0:
+                    continue
+                looked += 1
+                if best < 0 or better(key, best_key) or (s < best and not better(best_key, key)):
+                    best, best_key, best_number, best_displaced = s, key, number, displaced
+                    for v in range(number + displaced):
+                        kept[v] = scratch[1][v]
+                if looked >= most:
+                    break
+            if best >= 0 and (looked >= most or (best_key[0] == 0 and best_key[1] <= edges[q])):
+                break
+            q += 1
+        if best >= 0 and (looked >= most or best_key[0] == 0):
+            break
+    for v in range(best_number + best_displaced):
+        scratch[1][v] = kept[v]
+    return best, best_key, best_number, best_displaced
+
+
+@njit(**_FLAGS)
+def _at_band(entries, sums, asks, columns, need, s, priority, q, scratch, budgets, plainly):
+    """``rehearse``, by the entries up to a band alone where the slot is not odd."""
+    room, taken, _ = scratch
+    count = entries[0][s]
+    first = first_below(entries[2], count, s, priority)
+    if not plainly or is_odd(entries[5], entries[6], count, s, first):
+        return rehearse(entries, sums, asks, columns, need, s, priority, scratch, budgets)
+    limit = min(np.int64(priority), sums[3][q] + 1)
+    key, number = walk(entries, sums[0], asks, columns, need, s, limit, room, taken)
+    return key, number, 0
+
+
+def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
+    """The best node for a pod, the first slot of those that are equally good, or ``None``."""
+    entries, sums = index.entries, index.sums
+    width = entries.row.shape[1]
+    scratch = (
+        np.zeros(len(wanted.columns), np.int64),
+        np.zeros(width, np.int32),
+        np.zeros(width, np.uint8),
+    )
+    first, items = sets_as_arrays(limits.sets)
+    slot, key, number, displaced = find(
+        tuple(entries),
+        tuple(sums),
+        wanted.bands,
+        index.asks,
+        wanted.columns,
+        wanted.need,
+        wanted.priority,
+        wanted.admitted,
+        (limits.left.copy(), first, items, limits.hard),
+        scratch,
+        (limits.offset, limits.most, limits.from_band, 1 if sums.safe is sums.below else 2),
+    )
+    if slot < 0:
+        return None
+    rows = entries.row[slot]
+    violations, top, total, count, begun = key
+    beyond = frozenset(int(rows[k]) for k in scratch[1][:violations])
+    chosen = sorted(scratch[1][:number].tolist())
+    lost = scratch[1][number : number + displaced].tolist()
+    return Hit(
+        int(slot),
+        (int(violations), int(top), int(total), int(count), -float(begun)),
+        tuple(int(rows[k]) for k in chosen),
+        beyond,
+        tuple(int(rows[k]) for k in lost),
+    )
+
+
+def sets_as_arrays(sets: Any) -> tuple[Any, Any]:
+    """Sets of budgets as (first, items)."""
+    first = np.zeros(len(sets) + 1, np.int32)
+    first[1:] = np.cumsum([len(each) for each in sets])
+    items = np.array([number for each in sets for number in each], np.int32)
+    return first, items

@@ -1,0 +1,60 @@
+"""The search for victims equals rehearsing every node, in both tiers, whatever has happened."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stretto.framework import kernels_victims, victims_numpy
+from stretto.state.victims import Victims
+from tests.properties.victim_world import World, same
+
+seeds = st.integers(0, 1 << 30)
+few = settings(max_examples=60)
+
+
+@few
+@given(seeds, st.booleans(), st.booleans())
+def test_both_tiers_find_what_rehearsing_every_node_finds(
+    seed: int, budgets: bool, hard: bool
+) -> None:
+    world = World(seed, budgets=budgets, hard=hard)
+    for _ in range(6):
+        preemptor = world.preemptor()
+        world.victims.sync(world.now)
+        wanted, plain = world.wanted(preemptor), world.plainly(preemptor)
+        assert same(victims_numpy.search(world.index, wanted, world.limits), plain)
+        assert same(kernels_victims.search(world.index, wanted, world.limits), plain)
+        world.change()
+
+
+@few
+@given(seeds, st.integers(1, 40))
+def test_an_index_that_followed_equals_one_made_anew(seed: int, changes: int) -> None:
+    world = World(seed)
+    for _ in range(changes):
+        world.change()
+        world.victims.sync(world.now)
+    anew = Victims(world.cluster, world.rules, world.budgets)
+    anew.sync(world.now)
+    assert contents(world.victims) == contents(anew)
+
+
+def contents(index: Victims) -> object:
+    """Everything that an index says, by rows: numbers of asks and sets may differ."""
+    entries, sums = index.entries, index.sums
+    slots = []
+    for slot in range(len(entries.length)):
+        places = range(int(entries.length[slot]))
+        slots.append(
+            [
+                (
+                    int(entries.row[slot, k]),
+                    int(entries.kind[slot, k]),
+                    index.sets[int(entries.budget[slot, k])],
+                    index.asks[entries.ask[slot, k]].tolist(),
+                )
+                for k in places
+            ]
+        )
+    top = sums.below[-1].tolist() if len(sums.below) else []
+    safe = sums.safe[-1].tolist() if len(sums.safe) else []
+    return slots, top, safe, sums.free.tolist()

@@ -1,0 +1,138 @@
+"""Random clusters for the search for victims, fed by hand, and the plain answer to compare with."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from stretto.api.kinds import POD_DISRUPTION_BUDGET
+from stretto.base.rng import Rng
+from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal
+from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted
+from stretto.state.budgets import BudgetLedger
+from stretto.state.evictions import EvictionCause, Leaving
+from stretto.state.lifecycle import PodState
+from stretto.state.preemption import PreemptionRules
+from stretto.state.victims import Victims
+from stretto.state.whole import apply_objects
+from stretto.stores.store import Event
+from stretto.testing import make_node, make_pod
+from tests.books import ADDED, DELETED, MODIFIED, Books
+
+PRIORITIES = (-5, 0, 3, 7, 7, 100)
+APPS = ("web", "db", "batch")
+
+
+class World(Books):
+    """Nodes full of pods of many priorities, some under budgets, some leaving or waiting."""
+
+    def __init__(self, seed: int, *, budgets: bool = True, hard: bool = False) -> None:
+        self.rng = Rng(seed)
+        nodes = [make_node(f"n{i}", cpu=str(self.rng.randint(2, 8))) for i in range(8)]
+        super().__init__(*nodes)
+        self.made = 0
+        self.now = 0.0
+        for name in APPS if budgets else ():
+            self.budget(name, self.rng.randint(0, 2))
+        self.rules = PreemptionRules(hard_budgets=hard)
+        self.budgets = BudgetLedger(self.cluster)
+        self.victims = Victims(self.cluster, self.rules, self.budgets)
+        for _ in range(self.rng.randint(5, 40)):
+            self.come()
+
+    def budget(self, app: str, allowed: int) -> None:
+        spec = {"selector": {"matchLabels": {"app": app}}, "minAvailable": 1}
+        body: dict[str, Any] = {"metadata": {"name": app, "namespace": "default", "uid": app}}
+        body |= {"spec": spec, "status": {"disruptionsAllowed": allowed}}
+        record = self.record(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
+        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [Event(MODIFIED, record)])
+
+    def come(self) -> None:
+        """A pod on a node."""
+        self.made += 1
+        self.now += 1.0
+        body = make_pod(
+            f"p{self.made}",
+            cpu=f"{self.rng.choice((100, 500, 900, 1500))}m",
+            memory=f"{self.rng.choice((64, 512, 3000))}Mi",
+            priority=self.rng.choice(PRIORITIES),
+            node=f"n{self.rng.randint(0, 7)}",
+            labels={"app": self.rng.choice((*APPS, "none"))},
+        )
+        self.ingest.pods([Event(ADDED, self.record_of(body))], self.now)
+
+    def record_of(self, body: bytes) -> Any:
+        from stretto.api.kinds import POD
+
+        node = json.loads(body)["spec"].get("nodeName", "")
+        return self.record(POD, body, node=node)
+
+    def change(self) -> None:
+        """Anything that may happen to a pod, a budget or a node."""
+        rows = self.cluster.pods.rows().tolist()
+        kind = self.rng.choice(("come", "come", "go", "leave", "wait", "budget", "node"))
+        row = self.rng.choice(rows) if rows else -1
+        pods = self.cluster.pods
+        if kind == "come" or row < 0:
+            self.come()
+        elif kind == "go":
+            self.pod(make_pod(pods.name[row]), DELETED)
+        elif kind == "leave":
+            why = Leaving(int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, "")
+            self.cluster.evictions.leave(row, why)
+            pods.log.add(row)
+        elif kind == "wait":
+            pods.state[row] = PodState.NOMINATED
+            pods.log.add(row)
+        elif kind == "budget" and self.budgets:
+            self.budget(self.rng.choice(APPS), self.rng.randint(0, 2))
+        elif kind == "node":
+            self.node(
+                make_node(f"n{self.rng.randint(0, 7)}", cpu=str(self.rng.randint(2, 8))), MODIFIED
+            )
+
+    def preemptor(self) -> Preemptor:
+        """A pod that wants room."""
+        body = make_pod("x", cpu=f"{self.rng.choice((500, 2000, 3900))}m", memory="700Mi")
+        return Preemptor(self.class_of(body), self.rng.choice((1, 7, 8, 1000)))
+
+    def wanted(self, preemptor: Preemptor) -> Wanted:
+        amounts = self.cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
+        columns = np.flatnonzero(amounts).astype(np.int32)
+        bands = self.victims.bands_below(preemptor.priority)
+        live = self.cluster.ledger.slots.live.copy()
+        return Wanted(columns, amounts[columns], preemptor.priority, bands, live)
+
+    @property
+    def index(self) -> Index:
+        return Index(self.victims.entries, self.victims.sums, self.victims.asks)
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.budgets.left, self.victims.sets, self.rules.hard_budgets)
+
+    def plainly(self, preemptor: Preemptor) -> Candidate | None:
+        """The best of all nodes, rehearsed one by one."""
+        rehearsal = Rehearsal(self.cluster, self.rules, self.budgets, self.now)
+        live = np.flatnonzero(self.cluster.ledger.slots.live).tolist()
+        found = [rehearsal.on_slot(preemptor, slot) for slot in live]
+        return min(
+            (each for each in found if each is not None and self.has_lower(each.slot, preemptor)),
+            key=lambda each: (rehearsal.key(each), each.slot),
+            default=None,
+        )
+
+    def has_lower(self, slot: int, preemptor: Preemptor) -> bool:
+        """Whether a band below the preemptor's exists at all: otherwise nothing is searched."""
+        return self.victims.bands_below(preemptor.priority) > 0
+
+
+def same(hit: Hit | None, plain: Candidate | None) -> bool:
+    if hit is None or plain is None:
+        return hit is None and plain is None
+    return (hit.slot, hit.victims, hit.beyond, set(hit.displaced)) == (
+        plain.slot,
+        plain.victims,
+        plain.beyond,
+        set(plain.displaced),
+    )
