@@ -58,8 +58,6 @@ LINE: Final = KubeOptions(connect=2.0, answer=4.0)
 _WARM_NODE: Final = (
     b'{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}'
 )
-    b'{"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}'
-)
 _WARM_POD: Final = (
     b'{"metadata": {"name": "p"}, "spec": {"schedulerName": "%s", "containers": [{"name": "c",'
     b' "resources": {"requests": {"cpu": "1m"}}}]}}'
