@@ -15,7 +15,9 @@ from stretto.base.errors import ExitCode
 from stretto.cli.main import cli, known
 from stretto.explain.reasons import TIERS
 
-DOCUMENTS = ("docs/explain.md", "docs/cli.md", "docs/doctor.md", "docs/plan.md", "docs/story.md")
+DOCUMENTS = tuple(
+    f"docs/{name}.md" for name in ("explain", "cli", "doctor", "plan", "story", "plugins")
+)
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXIT = re.compile(r"^\[exit (\d+)\]$")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -32,6 +33,8 @@ class Asked:
     run: str
     #: Whether to list the records instead.
     runs: bool
+    #: Files with rules of their own.
+    plugin: tuple[Path, ...]
 
 
 @options.command(
@@ -47,6 +50,7 @@ class Asked:
 @click.argument("node", required=False)
 @click.option("--run", default="", metavar="NAME", help="Record of that name; else the latest.")
 @click.option("--runs", is_flag=True, help="List the records of runs and do nothing else.")
+@options.PLUGIN
 def explain(common: Common, asked: Asked) -> None:
     """Say why a pod is pending, or why it is where it is.
 
@@ -64,7 +68,7 @@ def explain(common: Common, asked: Asked) -> None:
     from stretto.explain.scene import LoadedRun
     from stretto.explain.why import SCHEMA, explain_pod, explain_pod_on
 
-    run = LoadedRun(Records().find(asked.run))
+    run = LoadedRun(Records().find(asked.run), asked.plugin)
     try:
         console = common.console
         console.detail(f"record {run.facts.name}: {run.facts.source}, {run.facts.started}")

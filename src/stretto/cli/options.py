@@ -19,6 +19,22 @@ from stretto.cli.console import Console
 
 Options = TypeVar("Options")
 
+#: Which kernels decide, for verbs that run a plane.
+TIER: Final = click.option(
+    "--tier",
+    type=click.Choice(["auto", "numba", "numpy"]),
+    default="auto",
+    help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
+)
+#: Rules of the user's own, for verbs that take a profile.
+PLUGIN: Final = click.option(
+    "--plugin",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.py",
+    help="A file with rules that the profile may name; may be given again.",
+)
+
 #: Seed where none is given, so that two runs agree.
 DEFAULT_SEED: Final = 0
 #: A file that is read: it must be there, and no folder; otherwise exit 2.

@@ -38,6 +38,8 @@ class Asked:
     profile: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
+    #: Files with rules of their own.
+    plugin: tuple[Path, ...]
 
 
 @options.command(
@@ -64,12 +66,8 @@ class Asked:
 @click.option("--namespace", default="default", metavar="NAME", help="For objects that name none.")
 @click.option("--policy", default="", metavar="NAME", help="Scoring policy, such as fgd.")
 @click.option("--profile", default="", metavar="NAME|FILE", help="Scheduling profile.")
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "numba", "numpy"]),
-    default="auto",
-    help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
-)
+@options.TIER
+@options.PLUGIN
 def plan(common: Common, asked: Asked) -> None:
     """Say what would happen if some objects were submitted now.
 
@@ -82,10 +80,11 @@ def plan(common: Common, asked: Asked) -> None:
 
     from stretto.inputs.manifests import ManifestOptions, load_objects
     from stretto.sim.copies import state_of
+    from stretto.sim.live_setup import Rules
     from stretto.sim.plan import SCHEMA, nodes_of
     from stretto.sim.plan import plan as tried
 
-    state = state_of(asked.on, asked.tier)
+    state = state_of(asked.on, Rules("", asked.tier, plugins=asked.plugin))
     settings = ManifestOptions(asked.namespace, keep_missing_owners=True)
     objects = load_objects(asked.manifests, settings, nodes_of(state))
     report = tried(state, objects, _rules(state, asked))
@@ -106,7 +105,8 @@ def _rules(state: "State", asked: Asked) -> "Rules":
     """The state's own rules, or those that were asked for."""
     from stretto.sim.live_setup import Rules, chosen_source
 
-    return Rules(chosen_source(state.profile, asked.policy, asked.profile), asked.tier)
+    source = chosen_source(state.profile, asked.policy, asked.profile, asked.plugin)
+    return Rules(source, asked.tier, plugins=asked.plugin)
 
 
 # ---------------------------------------------------------------- what is shown

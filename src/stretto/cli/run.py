@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stretto.base.errors import DoesNotFitError, StrettoError
-from stretto.cli import options, sinks
+from stretto.cli import options, plugins, sinks
 from stretto.cli.console import Console
 from stretto.cli.interrupts import HeldBack
 from stretto.cli.monitor import Monitor
@@ -19,7 +19,7 @@ from stretto.cli.options import Common
 if TYPE_CHECKING:
     from stretto.inputs.scenario_schema import Scenario
     from stretto.sim.live import LiveRun, Sample
-    from stretto.sim.live_setup import ProfileSource, Site
+    from stretto.sim.live_setup import Rules, Site
     from stretto.sim.meter import Meter
     from stretto.sim.report import RunReport
 
@@ -46,6 +46,8 @@ class RunOptions:
     plots: bool
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
+    #: Files with rules of their own.
+    plugin: tuple[Path, ...]
     #: Whether what waits is told in the store; ``None`` where the store outlives the run.
     events: bool | None
     #: A file for metrics; ``None`` for none.
@@ -77,12 +79,8 @@ class RunOptions:
 )
 @click.option("--require-all", is_flag=True, help="Exit 3 when pods are left without a node.")
 @click.option("--plots/--no-plots", default=True, help="Draw plots as PNG [yes].")
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "numba", "numpy"]),
-    default="auto",
-    help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
-)
+@options.TIER
+@options.PLUGIN
 @click.option(
     "--events/--no-events",
     default=None,
@@ -122,21 +120,24 @@ def run(common: Common, asked: RunOptions) -> None:
         speed=asked.speed,
     )
     check_scenario(scenario)
-    source = profile_source(scenario, asked.policy, asked.profile)
+    source = profile_source(scenario, asked.policy, asked.profile, asked.plugin)
     out = _out_folder(common.out, scenario.name)
     rng, clock = Rng(scenario.seed), WallClock()
     feed = materialise(scenario, rng)
     with closing(open_store(asked.store, clock, rng.child("store"))) as store:
         feeder = Feeder(feed, store, scenario.name)
         events = asked.store != "memory" if asked.events is None else asked.events
-        site = build_site(scenario, feed, Rules(source, asked.tier, events), store, clock)
+        rules = Rules(source, asked.tier, events, asked.plugin)
+        site = build_site(scenario, feed, rules, store, clock)
+        plugins.warn_unused(common.console, asked.plugin, site.plane.config.profile)
         monitor = Monitor(site.plane, asked.metrics_file, asked.metrics_port)
         _announce(common.console, scenario, site, feeder.resumed)
         meter = Meter(site.plane)
         live = LiveRun(site.plane, feeder, clock, scenario.speed)
         with monitor:
             ended = _drive(common.console, live, (meter, monitor), feed.pods)
-        job = _Job(scenario, source, site, live, meter, feeder.resumed, ended is not None)
+        plugins.tell(common.console, site.plane.config.profile)
+        job = _Job(scenario, rules, site, live, meter, feeder.resumed, ended is not None)
         report = _finish(common.console, job, out, plots=asked.plots)
     if ended is not None:
         raise ended
@@ -154,7 +155,7 @@ class _Job:
     #: What was run.
     scenario: "Scenario"
     #: What its profile was made from.
-    source: "ProfileSource"
+    rules: "Rules"
     #: Store and plane.
     site: "Site"
     #: What happened.
@@ -261,14 +262,15 @@ def _try_next(console: Console, job: _Job, report: "RunReport | None") -> None:
     if report is None:
         return
     pods, typed = job.site.plane.cluster.pods, _as_typed()
+    rules = "".join(f" --plugin {path}" for path in job.rules.plugins)
     console.note("try next:")
     if report.waiting:
         pod = _short(report.waiting[0].example)
-        console.note(f"  {typed} explain {pod}    # why it is pending")
+        console.note(f"  {typed} explain {pod}{rules}    # why it is pending")
     placed = [row for row in pods.rows().tolist() if pods.slot[row] >= 0]
     if placed:
         pod = _short(pods.key(placed[len(placed) // 2]))
-        console.note(f"  {typed} explain {pod}    # why it is where it is")
+        console.note(f"  {typed} explain {pod}{rules}    # why it is where it is")
     console.note(f"  {typed} explain --runs    # the records of earlier runs")
 
 
@@ -305,7 +307,8 @@ def _record(console: Console, job: _Job, told: dict[str, Any]) -> str:
             seconds=live.seconds,
             seed=job.scenario.seed,
             shards=job.scenario.shards,
-            profile=job.source,
+            profile=job.rules.source,
+            plugins=tuple(str(path.resolve()) for path in job.rules.plugins),
             scheduler_names=tuple(sorted(plane.cluster.config.scheduler_names)),
             interrupted=job.partial,
             steps_dropped=live.recorder.dropped,

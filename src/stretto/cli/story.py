@@ -22,6 +22,8 @@ class Asked:
     pod: str
     #: Name of the run record, or ``sqlite:PATH``; empty for the latest record.
     run: str
+    #: Files with rules of their own.
+    plugin: tuple[Path, ...]
 
 
 @options.command(
@@ -37,6 +39,7 @@ class Asked:
 @click.option(
     "--run", default="", metavar="NAME|sqlite:PATH", help="Record of that name; else the latest."
 )
+@options.PLUGIN
 def story(common: Common, asked: Asked) -> None:
     """Tell every step of a pod's life, with its cause.
 
@@ -63,7 +66,7 @@ def _story(asked: Asked) -> "Story":
     if asked.run.startswith("sqlite:"):
         path = Path(asked.run.removeprefix("sqlite:"))
         return story_of_objects(read_store(path), asked.pod, f"the events in {path}")
-    run = LoadedRun(Records().find(asked.run))
+    run = LoadedRun(Records().find(asked.run), asked.plugin)
     try:
         return story_of_run(run, asked.pod)
     finally:

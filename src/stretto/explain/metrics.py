@@ -268,4 +268,12 @@ class Metrics:
         told = Count("stretto_reports", "Conditions and events written, by kind.", "kind")
         for kind, count in (watched.reporter.counts if watched.reporter else {}).items():
             told.add(count, kind)
-        return [told.family()]
+        seconds = Count("stretto_rule_seconds", "Seconds spent in rules from outside.", "plugin")
+        slots = Count("stretto_rule_slots", "Slots that they were asked about.", "plugin")
+        faults = Count("stretto_rule_faults", "Answers that could not be used.", "plugin")
+        for rule in watched.engine.profile.outside:
+            health = rule.health
+            seconds.add(health.seconds, health.name)
+            slots.add(health.slots, health.name)
+            faults.add(health.faults, health.name)
+        return [each.family() for each in (told, seconds, slots, faults)]

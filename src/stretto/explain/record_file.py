@@ -77,6 +77,8 @@ class RunFacts(msgspec.Struct, frozen=True):
     interrupted: bool = False
     #: Steps of pods that were not kept, because there were too many.
     steps_dropped: int = 0
+    #: Files with rules that the profile names; they are never loaded by themselves.
+    plugins: tuple[str, ...] = ()
     #: Figures of the report.
     summary: dict[str, Any] = {}
 

@@ -5,7 +5,7 @@ nothing is changed. A record is loaded through the same door as a store's events
 look alike.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -13,13 +13,14 @@ import numpy as np
 
 from stretto.api.heads import decode_pod_head
 from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS
-from stretto.base.errors import InputError, NotFoundError
+from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.explain.nearest import nearest
 from stretto.explain.reasons import Code, Reason, reason
 from stretto.explain.record_file import RecordFile, RunFacts, Standing
 from stretto.explain.standing import UnitFacts, facts_of, positions
 from stretto.explain.steps import StepFact, told
 from stretto.framework.contract import View
+from stretto.framework.outside import known_rules
 from stretto.framework.profile import Profile, load_profile
 from stretto.framework.program import TypicalPods
 from stretto.framework.runtime import Engine
@@ -218,11 +219,16 @@ class RecordNotes:
 class LoadedRun:
     """The record of a run, loaded: ask its scene."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, plugins: Sequence[Path] = ()) -> None:
         """Load a record.
+
+        Args:
+            path: the record's file.
+            plugins: files with rules that its profile names.
 
         Raises:
             InputError: it is no record, or its profile cannot be used any more.
+            UnknownNameError: its profile names a rule of a file that is not given.
         """
         #: The file, open.
         self.file = RecordFile(path)
@@ -232,11 +238,20 @@ class LoadedRun:
         cluster = Cluster(ClusterConfig(scheduler_names=names))
         standings = _fill(cluster, self.file)
         #: The cluster at the end of the run.
-        self.scene = Scene(
-            cluster, load_profile(self.facts.profile), RecordNotes(self.file, standings)
-        )
+        self.scene = Scene(cluster, self._profile(plugins), RecordNotes(self.file, standings))
         self.scene.when = "the state at the end of the run"
         self.scene.others = dict(_others(self.file, cluster, names))
+
+    def _profile(self, plugins: Sequence[Path]) -> Profile:
+        """The run's profile; a rule from a file that was not given is asked for."""
+        try:
+            return load_profile(self.facts.profile, known_rules(plugins))
+        except UnknownNameError as error:
+            if not self.facts.plugins:
+                raise
+            where = f"run {self.facts.name}: profile"
+            hint = "add " + " ".join(f"--plugin {path}" for path in self.facts.plugins)
+            raise InputError(where, error.name, "rules that are known", hint) from error
 
     def steps_of(self, serial: int) -> tuple[StepFact, ...]:
         """What happened to a pod by its serial, whether it is still there or not."""

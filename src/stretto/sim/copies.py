@@ -35,6 +35,8 @@ from stretto.stores.store import Record, Store
 
 SQLITE: Final = "sqlite:"
 """What the spelling of a durable store begins with."""
+OWN_RULES: Final = Rules("")
+"""A scenario's own profile, with whatever kernels are installed."""
 _SCENARIOS: Final = (".yaml", ".yml")
 _PATIENCE: Final = 60.0
 """Seconds of virtual time for which a copy waits out delays before it counts as settled."""
@@ -53,13 +55,13 @@ class State(NamedTuple):
     settings: Settings = Settings()
 
 
-def state_of(spelled: str = "", tier: str = "auto") -> State:
+def state_of(spelled: str = "", rules: Rules = OWN_RULES) -> State:
     """The state that a command line names.
 
     Args:
         spelled: ``sqlite:PATH``, the path of a scenario's file, or a run record by its name, the
             end of its name or its path; empty for the latest record.
-        tier: kernels for a scenario that is run first.
+        rules: kernels and plugins for a scenario that is run first; its profile is its own.
 
     Raises:
         NotFoundError: no record of that name.
@@ -70,7 +72,7 @@ def state_of(spelled: str = "", tier: str = "auto") -> State:
         path = Path(spelled.removeprefix(SQLITE))
         return State(f"store {path}", read_store(path))
     if spelled.endswith(_SCENARIOS):
-        return _end_of(Path(spelled), tier)
+        return _end_of(Path(spelled), rules)
     return _recorded(Records().find(spelled))
 
 
@@ -83,15 +85,15 @@ def _recorded(path: Path) -> State:
     return State(f"run {facts.name}", records, facts.profile, settings)
 
 
-def _end_of(path: Path, tier: str) -> State:
+def _end_of(path: Path, rules: Rules) -> State:
     """A scenario, run in virtual time until nothing more can happen."""
     scenario = load_scenario(path)
-    source = profile_source(scenario)
+    source = profile_source(scenario, plugins=rules.plugins)
     rng, clock = Rng(scenario.seed), ManualClock()
     feed = materialise(scenario, rng)
     store = MemoryStore(clock, rng.child("store"))
     feeder = Feeder(feed, store, scenario.name)
-    site = build_site(scenario, feed, Rules(source, tier), store, clock)
+    site = build_site(scenario, feed, rules._replace(source=source), store, clock)
     LiveRun(site.plane, feeder, clock, speed=0.0).run()
     settings = Settings(scenario.shards, scenario.seed, site.plane.cluster.config.scheduler_names)
     return State(f"scenario {path}", list(_all(store)), source, settings)

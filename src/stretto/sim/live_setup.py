@@ -15,6 +15,7 @@ from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.config import queue_config
 from stretto.control.reporter import ReportConfig
+from stretto.framework.outside import known_rules
 from stretto.framework.profile import PROFILES, Profile, load_profile
 from stretto.inputs.feed import Feed
 from stretto.inputs.scenario_schema import Scenario
@@ -42,6 +43,8 @@ class Rules(NamedTuple):
     tier: str = "auto"
     #: Whether what waits is told in the store, by conditions and events.
     events: bool = False
+    #: Files with rules of their own, which the profile may name.
+    plugins: tuple[Path, ...] = ()
 
 
 class Settings(NamedTuple):
@@ -81,30 +84,37 @@ def open_store(spelled: str, clock: Clock, rng: Rng) -> MemoryStore | SqliteStor
     return SqliteStore(Path(path), clock, rng)
 
 
-def profile_source(scenario: Scenario, policy: str = "", profile: str = "") -> ProfileSource:
+def profile_source(
+    scenario: Scenario, policy: str = "", profile: str = "", plugins: Sequence[Path] = ()
+) -> ProfileSource:
     """What the profile of a run is made from.
 
     Args:
         scenario: what the file says.
         policy: a policy that replaces the scenario's; empty keeps it.
         profile: a profile (name or file) that replaces the scenario's; empty keeps it.
+        plugins: files with rules that the profile may name.
 
     Raises:
         UnknownNameError: there is no such policy or profile.
         InputError: the profile's file cannot be read.
     """
-    policy = policy or ("" if profile else scenario.policy or "")
-    return chosen_source(scenario.profile or "default", policy, profile)
+    own = scenario.policy if not policy and not profile else None
+    if own and own not in PROFILES:
+        raise UnknownNameError(f"policy in {scenario.where}", own, PROFILES)
+    return chosen_source(scenario.profile or "default", policy or own or "", profile, plugins)
 
 
-def chosen_source(own: ProfileSource, policy: str = "", profile: str = "") -> ProfileSource:
+def chosen_source(
+    own: ProfileSource, policy: str = "", profile: str = "", plugins: Sequence[Path] = ()
+) -> ProfileSource:
     """A profile's source with another profile or policy put in its place; empty keeps it.
 
     Raises:
         UnknownNameError: there is no such policy or profile.
         InputError: the profile's file cannot be read.
     """
-    given = _named(profile) if profile else own
+    given = _named(profile, plugins) if profile else own
     if not policy:
         return given
     if policy not in PROFILES:
@@ -112,11 +122,11 @@ def chosen_source(own: ProfileSource, policy: str = "", profile: str = "") -> Pr
     return policy if given == "default" else _scored_by(policy, given)
 
 
-def _named(profile: str) -> ProfileSource:
+def _named(profile: str, plugins: Sequence[Path]) -> ProfileSource:
     """A profile by name, or the content of its file: a record outlives the file."""
     if profile in PROFILES:
         return profile
-    load_profile(profile)
+    load_profile(profile, known_rules(plugins))
     documents = load_documents(Path(profile).read_bytes(), profile)
     return dict(next(iter(documents))[1])
 
@@ -144,7 +154,7 @@ def build_plane(
     rules: Rules, settings: Settings, queues: Sequence[Queue], store: Store, clock: Clock
 ) -> Plane:
     """A plane over a store."""
-    profile: Profile = load_profile(rules.source)
+    profile: Profile = load_profile(rules.source, known_rules(rules.plugins))
     dispatcher = dispatcher_config(profile).having(map(queue_config, queues))
     config = PlaneConfig(
         profile=profile,

@@ -136,7 +136,7 @@ def test_what_is_no_state_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_scenario_is_run_to_its_end_first(tmp_path: Path) -> None:
     text = "fleet: {shapes: [{count: 1, cpu: 4, memory: 8Gi}]}\nworkloads: [{pods: {cpu: 3}}]\n"
     (tmp_path / "s.yaml").write_text(text)
-    found = state_of(str(tmp_path / "s.yaml"), "numpy")
+    found = state_of(str(tmp_path / "s.yaml"), NUMPY)
     assert sum(bool(each.node) for each in found.records) == 1
     assert planned(found, make_pod("late", cpu="3")).unfit == 1
 

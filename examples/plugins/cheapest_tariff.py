@@ -1,0 +1,16 @@
+"""Prefer nodes of the cheapest tariff: a score by a node label, in ten lines."""
+
+from stretto.framework.contract import Scope, ScoreRule
+from stretto.framework.reading import label_numbers
+
+
+class CheapestTariff(ScoreRule):
+    """100 for nodes that cost nothing, one point less for each cent per hour."""
+
+    NAME, SCOPE = "CheapestTariff", Scope.STATIC
+
+    def signature(self, pod):
+        return self.NAME
+
+    def score(self, pod, view, slots):
+        return 100 - label_numbers(view, "example.com/cents-per-hour", slots, default=100)

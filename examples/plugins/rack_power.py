@@ -1,0 +1,29 @@
+"""Keep racks within their power: a filter over domains, which looks beyond the node itself."""
+
+import numpy as np
+
+from stretto.base.errors import InputError
+from stretto.framework.contract import FilterRule, Scope
+from stretto.framework.reading import label_domains
+from stretto.state.resources import CPU
+from stretto.state.units import Cure
+
+
+class RackPower(FilterRule):
+    """No more than some cores in use in each rack, whatever its nodes could give."""
+
+    NAME, SCOPE = "RackPower", Scope.DOMAIN
+    CURES = Cure.POD_LEFT | Cure.NODE_ADDED | Cure.NODE_LABELS
+    REASON = "node(s) in a rack without power"
+
+    def __init__(self, args):
+        super().__init__(args)
+        if not isinstance(args.get("cores"), int):
+            raise InputError("RackPower: cores", args.get("cores"), "cores for each rack")
+
+    def filter(self, pod, view, slots):
+        racks, columns = label_domains(view, "example.com/rack"), view.columns
+        used = (columns.alloc[CPU] - columns.free[CPU]) * (columns.live > 0)
+        asked = dict(pod.requests).get(CPU, 0)
+        full = np.bincount(racks, weights=used) + asked > 1000 * self.args["cores"]
+        return ~full[racks[slots]] | (racks[slots] == 0)
