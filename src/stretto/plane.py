@@ -155,7 +155,11 @@ class Plane:
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.
         self.floor = Floor(
-            self.cluster, config.profile.preemption, self.engine.is_eligible, self._probe
+            self.cluster,
+            config.profile.preemption,
+            self.engine.is_eligible,
+            self._probe,
+            self.budgets,
         )
         for _ in range(config.shards):
             self.add_shard()

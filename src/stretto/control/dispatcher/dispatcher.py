@@ -27,10 +27,12 @@ from stretto.control.dispatcher.intake import Intake
 from stretto.control.dispatcher.orders import micros
 from stretto.control.dispatcher.places import Places
 from stretto.control.dispatcher.queue import Queue
+from stretto.control.dispatcher.reclaimer import FloorView, Reclaimer
 from stretto.control.dispatcher.shards import Round
 from stretto.control.dispatcher.views import Views
 from stretto.control.dispatcher.waiting import Probe
 from stretto.state.changes import Changes
+from stretto.state.evictions import EvictionOrder
 from stretto.state.lifecycle import UNIT_LIFE, PodEvent, PodState, UnitEvent, UnitState, step_pods
 from stretto.state.pods import Pods
 from stretto.state.pool import PoolView
@@ -54,6 +56,8 @@ class Dispatcher:
         self._places = Places(pods, units, config or DispatcherConfig(), pool)
         self._intake = Intake(self._places)
         self._answers = Answers(self._places)
+        #: Looks after queues that are owed something.
+        self.reclaimer = Reclaimer(self._places)
         self._pods = pods
         #: Blocking queues that may send more in this round.
         self._sending: list[Queue] = []
@@ -93,6 +97,10 @@ class Dispatcher:
             places.queues.stir()
         return count
 
+    def reclaim(self, floor: FloorView, now: float) -> list[EvictionOrder]:
+        """Who is to leave so that queues get back what they are guaranteed."""
+        return self.reclaimer.orders(floor, now)
+
     def due(self, now: float) -> None:
         """Do what the time has come for: end delays, give up late gangs, spread the safety net."""
         places = self._places
@@ -112,6 +120,7 @@ class Dispatcher:
             places.delays.next_due(_is_delayed),
             places.deadlines.next_due(_is_awaited),
             places.sleepers.next_check(),
+            self.reclaimer.next_due(),
         )
 
     # ------------------------------------------------------------ handing out

@@ -53,6 +53,7 @@ class Branch:
         "children",
         "freed",
         "guarantee",
+        "holds",
         "limit",
         "most_units",
         "name",
@@ -98,6 +99,8 @@ class Branch:
         self.used: dict[int, int] = {}
         #: Units of which something is held or promised.
         self.running: int = 0
+        #: Reclaims for which its pods leave: it starts nothing that it is not owed itself.
+        self.holds: int = 0
         #: Counts what was given back, where it has a limit: who was refused may try again.
         self.freed: int = 0
         #: Whether it gives anything out.
@@ -108,11 +111,13 @@ class Branch:
     @property
     def is_limited(self) -> bool:
         """Whether anything is refused because of it."""
-        return bool(self.limit) or self.most_units < inf or self.is_closed
+        return bool(self.limit) or self.most_units < inf or bool(self.holds) or self.is_closed
 
     @property
     def is_closed(self) -> bool:
         """Whether nothing more starts in it; queues that are part of it go on by themselves."""
+        if self.holds and not self.is_owed:
+            return True
         return self.state is QueueState.DRAINING and not self.children
 
     @property
@@ -162,6 +167,8 @@ class Tree:
         self.faults: Mapping[str, tuple[str, ...]] = {}
         #: Whether any queue limits what may start.
         self.any_limits: bool = False
+        #: Whether any queue is guaranteed anything.
+        self.any_guarantees: bool = False
         #: Counts how often it was laid out anew.
         self.epoch: int = 0
         self._pool = pool
@@ -170,6 +177,7 @@ class Tree:
         self._pieces: dict[str, dict[str, int]] = {}
         #: What is held or promised, by queue: what a new tree starts from.
         self._held: dict[str, dict[int, int]] = {}
+        self._holds: dict[str, int] = {}
         self.arrange(queues)
 
     # ------------------------------------------------------------ its shape
@@ -201,7 +209,10 @@ class Tree:
         for name, branch in self._branches.items():
             if name in by_name:
                 self._settle(branch, by_name[name], layout)
-        self.any_limits = any(branch.is_limited for branch in self._branches.values())
+        for name, count in self._holds.items():
+            self.leaf(name).holds = count
+        self.any_limits = any(branch.is_limited for branch in self._every())
+        self.any_guarantees = any(branch.guarantee for branch in self._branches.values())
         self.changed, self.freed = set(), set()
         self.epoch += 1
         for name, amounts in self._held.items():
@@ -242,6 +253,21 @@ class Tree:
             branch.own = self._make(name, branch)
             branch.own.state = branch.state
         return branch.own
+
+    def hold(self, queue: str, sign: int) -> None:
+        """A reclaim that takes pods of a queue begins, or is over."""
+        leaf = self.leaf(queue)
+        leaf.holds += sign
+        self._holds[queue] = leaf.holds
+        self.any_limits = any(branch.is_limited for branch in self._every())
+        self.freed.add(leaf)
+
+    def _every(self) -> Iterator[Branch]:
+        """Every queue, with the places of own units."""
+        for branch in self._branches.values():
+            yield branch
+            if branch.own is not None:
+                yield branch.own
 
     def _make(self, name: str, parent: Branch) -> Branch:
         self._made += 1

@@ -64,6 +64,8 @@ class Usage:
         self._pods = pods
         self._units = units
         self._held: dict[int, Held] = {}
+        #: Rows that are charged, by queue, the oldest charge first.
+        self._rows: dict[str, dict[int, None]] = {}
         self._sent: dict[Unit, tuple[str, Amounts]] = {}
 
     # ------------------------------------------------------------ claims
@@ -154,6 +156,10 @@ class Usage:
         self.promises.charge(*sent)
         self.tree.charge(queue, unit.key, sent[1])
 
+    def rows_of(self, queue: str) -> Iterable[int]:
+        """Rows that are charged to a queue's own units."""
+        return self._rows.get(queue, ())
+
     def sent(self) -> dict[Unit, str]:
         """The queue to which each unit at a shard was promised something, for audits."""
         return {unit: queue for unit, (queue, _) in self._sent.items()}
@@ -216,12 +222,13 @@ class Usage:
     def _charge(self, row: int, queue: str, unit: str, end: int) -> None:
         held = Held(queue, unit, self._asks(row), int(self._pods.serial[row]), end)
         self._held[row] = held
+        self._rows.setdefault(queue, {})[row] = None
         self.claims.charge(queue, held.amounts)
         self.tree.charge(queue, unit, held.amounts)
         self.ends.add(end, held.amounts)
 
     def _refund(self, row: int, held: Held) -> None:
-        del self._held[row]
+        del self._held[row], self._rows[held.queue][row]
         self.claims.refund(held.queue, held.amounts)
         self.tree.refund(held.queue, held.unit, held.amounts)
         self.ends.remove(held.end, held.amounts)

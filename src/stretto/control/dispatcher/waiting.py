@@ -134,6 +134,19 @@ class WaitingRoom:
         """Whether it matters what becomes of units that were woken."""
         return bool(self._awake)
 
+    def firsts(self, most: int) -> dict[str, list[Unit]]:
+        """The first sleepers of each queue, so many at most."""
+        found: dict[str, list[tuple[int, Unit]]] = {}
+        for ward in self._wards.values():
+            first = heapq.nsmallest(most, ward.beds) + ward.tried[:most]
+            found.setdefault(ward.key.queue, []).extend(
+                bed for bed in first if ward.sleeps_here(*bed)
+            )
+        return {
+            queue: [unit for _, unit in sorted(beds, key=lambda bed: bed[0])[:most]]
+            for queue, beds in found.items()
+        }
+
     def stuck(self, queue: str) -> list[Unit]:
         """Units that were woken and wait in a queue that gives nothing out now."""
         return [u for u in self._awake if u.queue == queue and u.state is UnitState.QUEUED]

@@ -1,0 +1,259 @@
+"""When queues get back what they lent: asks for victims, and follows what becomes of them.
+
+What is under way counts as if it had happened: for the queue that waits, and for those that give.
+Until a unit for which others leave has started, or gives up waiting, the queues whose pods had to
+leave start nothing that they are not owed themselves: else the pods that come in place of the
+victims would take the room again.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from math import inf
+from typing import Final, NamedTuple, Protocol
+
+from stretto.control.dispatcher.places import Places
+from stretto.control.dispatcher.reclaim import Asked, Running, Team, decide
+from stretto.control.dispatcher.usage import Usage
+from stretto.state.evictions import EvictionCause, EvictionOrder
+from stretto.state.lifecycle import PodState, UnitState
+from stretto.state.pool import Amounts
+from stretto.state.units import NO_GROUP, Unit
+
+EVERY: Final = 1.0
+"""Seconds between two looks for queues that are owed something."""
+PATIENCE: Final = 120.0
+"""Seconds for which a unit waits for its victims; then others are asked."""
+FIRST_PAUSE: Final = 5.0
+"""Seconds before a unit for which nothing was found, or that found no place, asks again."""
+LONGEST_PAUSE: Final = 300.0
+"""The longest such pause."""
+AT_ONCE: Final = 32
+"""Decisions of one look: whoever is left has its turn at the next."""
+
+_WAITS: Final = frozenset({UnitState.UNSCHEDULABLE, UnitState.QUEUED})
+_WAITING: Final = _WAITS | {UnitState.DISPATCHED, UnitState.BACKOFF}
+_ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
+
+
+class FloorView(Protocol):
+    """What the dispatcher may ask of nodes."""
+
+    def sync(self) -> None:
+        """A round of questions begins."""
+
+    def room(self, class_id: int, /) -> int:
+        """An upper bound of how many pods of a class fit now."""
+
+    def may_leave(self, row: int, now: float) -> bool:
+        """Whether a pod may be asked to leave."""
+
+    def may_all_leave(self, rows: Sequence[int]) -> bool:
+        """Whether pods that may be asked one by one may be asked together."""
+
+    def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
+        """Whether pods of these classes fit a slot once these rows have gone."""
+
+
+class Flight(NamedTuple):
+    """Victims that were asked to leave for a unit."""
+
+    #: The unit.
+    unit: Unit
+    #: Its queue when it asked.
+    queue: str
+    #: What it is owed, and is to come.
+    amounts: Amounts
+    #: The victims.
+    victims: tuple[Running, ...]
+    #: Their serials.
+    serials: tuple[int, ...]
+    #: Clock time after which it is over.
+    until: float
+
+
+class Reclaimer:
+    """Looks for queues that are owed something, and for who is to leave."""
+
+    def __init__(self, places: Places) -> None:
+        """Nothing is under way."""
+        #: Reclaims under way.
+        self.flights: dict[Unit, Flight] = {}
+        #: Orders given so far, and pods in them: ``orders``, ``pods``.
+        self.counts: Counter[str] = Counter()
+        self._places = places
+        self._pauses: dict[Unit, tuple[float, float]] = {}
+        self._look_at = -inf
+        #: Somebody may be owed something though nothing is under way.
+        self._more = False
+
+    def orders(self, floor: FloorView, now: float) -> list[EvictionOrder]:
+        """Who is to leave, and why: for the lane of evictions."""
+        usage = self._places.usage
+        if usage is None or not usage.tree.any_guarantees:
+            return []
+        self._land(usage, now)
+        self._more = now < self._look_at
+        if self._more:
+            return []
+        self._look_at = now + EVERY
+        floor.sync()
+        found: list[EvictionOrder] = []
+        for unit in islice(self._waiting(usage, now), AT_ONCE):
+            self._more = True
+            order = self._decide(usage, unit, floor, now)
+            if order is not None:
+                found.append(order)
+        return found
+
+    def next_due(self) -> float:
+        """When to look without an event; infinity while nobody waits for anything."""
+        if self.flights or self._more:
+            return self._look_at
+        return max(self._look_at, min((at for at, _ in self._pauses.values()), default=inf))
+
+    # ------------------------------------------------------------ who asks
+
+    def _waiting(self, usage: Usage, now: float) -> Iterator[Unit]:
+        """The first units of each queue that wait and that a guarantee may help."""
+        firsts = self._places.sleepers.firsts(AT_ONCE)
+        for queue in self._places.queues if usage.tree.any_limits else ():
+            if queue.order.live and usage.tree.leaf(queue.name).is_owed:
+                head = queue.order.peek()
+                if head is not None and not usage.may_start(head):
+                    firsts.setdefault(queue.name, []).append(head)
+        self._pauses = {u: p for u, p in self._pauses.items() if u.state in _WAITS}
+        for name, units in firsts.items():
+            leaf = usage.tree.leaf(name)
+            if not leaf.is_owed or leaf.is_closed:
+                continue
+            for unit in units:
+                paused = self._pauses.get(unit, (-inf, 0.0))[0] > now
+                if unit not in self.flights and not paused:
+                    yield unit
+
+    def _decide(
+        self, usage: Usage, unit: Unit, floor: FloorView, now: float
+    ) -> EvictionOrder | None:
+        asked = self._asked(usage, unit, floor)
+        ground = _GroundNow(self._places, usage, floor, self.flights.values(), now)
+        victims = decide(usage.tree, asked, ground) if asked is not None else ()
+        pause = min(2 * self._pauses.get(unit, (0.0, FIRST_PAUSE / 2))[1], LONGEST_PAUSE)
+        self._pauses[unit] = (now + pause, pause)
+        rows = tuple(each.row for each in victims)
+        if asked is None or not victims or not floor.may_all_leave(rows):
+            return None
+        serials = tuple(int(self._places.pods.serial[row]) for row in rows)
+        flight = Flight(unit, unit.queue, asked.amounts, victims, serials, now + PATIENCE)
+        self.flights[unit] = flight
+        for name in {each.queue for each in victims}:
+            usage.tree.hold(name, 1)
+        self.counts["orders"] += 1
+        self.counts["pods"] += len(rows)
+        reason = f"queue {unit.queue} takes back what it is guaranteed, for {unit.key}"
+        return EvictionOrder(rows, serials, EvictionCause.RECLAIM, reason)
+
+    def _asked(self, usage: Usage, unit: Unit, floor: FloorView) -> Asked | None:
+        """What a unit lacks; ``None`` where more units than may run are what is in its way."""
+        room, asked = usage.tree.room(unit.queue), usage.demand(unit)
+        if room is not None and (room.closed or (asked.fresh and room.units < 1)):
+            return None
+        rows = unit.pending[: max(unit.still_needed, 1)]
+        classes: list[int] = []
+        for class_id, count in Counter(int(self._places.pods.class_id[r]) for r in rows).items():
+            classes += [class_id] * max(0, count - floor.room(class_id))
+        return Asked(unit.queue, unit.key, tuple(classes), asked.least)
+
+    # ------------------------------------------------------------ what becomes of it
+
+    def _land(self, usage: Usage, now: float) -> None:
+        """End what is over: the unit has started, or has waited long enough."""
+        for unit, flight in list(self.flights.items()):
+            if unit.state not in _WAITING or unit.queue != flight.queue:
+                self._pauses.pop(unit, None)
+            elif self._goes_on(flight, now):
+                continue
+            del self.flights[unit]
+            for queue in {each.queue for each in flight.victims}:
+                usage.tree.hold(queue, -1)
+
+    def _goes_on(self, flight: Flight, now: float) -> bool:
+        """Whether victims are still to leave, or have just left."""
+        if now < flight.until and self._is_leaving(flight):
+            return True
+        return now < self._pauses.get(flight.unit, (now, 0.0))[0]
+
+    def _is_leaving(self, flight: Flight) -> bool:
+        """Whether a victim is still there."""
+        pods = self._places.pods
+        return any(
+            pods.serial[each.row] == serial and int(pods.state[each.row]) in _ON_NODES
+            for each, serial in zip(flight.victims, flight.serials, strict=True)
+        )
+
+
+class _GroundNow:
+    """Pods and nodes as they are at one moment, for one decision."""
+
+    def __init__(
+        self,
+        places: Places,
+        usage: Usage,
+        floor: FloorView,
+        flights: Iterable[Flight],
+        now: float,
+    ) -> None:
+        self._places = places
+        self._usage = usage
+        self._floor = floor
+        self._flights = list(flights)
+        self._now = now
+        self._units: dict[str, Unit] = {}
+        #: Rows that others have asked to leave, some perhaps a moment ago.
+        self._going: set[int] = {
+            each.row
+            for flight in self._flights
+            for each, serial in zip(flight.victims, flight.serials, strict=True)
+            if places.pods.serial[each.row] == serial
+        }
+
+    def running(self, queue: str) -> Iterator[Running]:
+        """Pods of a queue's own units that may be asked to leave."""
+        pods, held, now = self._places.pods, self._usage.held(), self._now
+        for row in list(self._usage.rows_of(queue)):
+            if row in self._going or not self._floor.may_leave(row, now):
+                continue
+            unit, charged = self._places.units.of_row(row), held[row]
+            if unit is not None:
+                self._units[charged.unit] = unit
+            yield Running(
+                row,
+                int(pods.slot[row]),
+                queue,
+                charged.unit,
+                charged.amounts,
+                int(pods.priority[row]),
+                float(pods.started[row]),
+            )
+
+    def team(self, unit: str) -> Team | None:
+        """The gang of a unit; ``None`` where its pods are useful one by one."""
+        found = self._units.get(unit)
+        if found is None or not 1 < found.min_member < NO_GROUP:
+            return None
+        leaving, going = self._places.pods.leaving, self._going
+        stay = (row for row in found.bound if not leaving[row] and row not in going)
+        return Team(found.min_member, frozenset(stay))
+
+    def pending(self) -> Iterator[tuple[str, Amounts, int]]:
+        """What other reclaims bring to queues and take from them."""
+        pods = self._places.pods
+        for flight in self._flights:
+            yield flight.queue, flight.amounts, 1
+            for each, serial in zip(flight.victims, flight.serials, strict=True):
+                if pods.serial[each.row] == serial and int(pods.state[each.row]) in _ON_NODES:
+                    yield each.queue, each.amounts, -1
+
+    def fits(self, slot: int, classes: Sequence[int], going: Iterable[int]) -> bool:
+        """Whether pods of these classes fit a slot once these rows have gone."""
+        return self._floor.fits(slot, classes, frozenset(going))
