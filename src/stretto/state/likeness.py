@@ -16,7 +16,9 @@ _SEPARATOR: Final = b"\0"
 def likeness(namespace: str, head: PodHead) -> bytes:
     """What a pod's class, priority, traits and tag are made from, as it came."""
     spec, meta = head.spec, head.metadata
-    key: list[bytes] = [
+    host = b"1" if spec.host_network else b"0"
+    common = (
+        namespace.encode(),
         meta.labels,
         meta.annotations,
         meta.owner_references,
@@ -26,8 +28,17 @@ def likeness(namespace: str, head: PodHead) -> bytes:
         spec.topology_spread_constraints,
         spec.overhead,
         spec.resources,
-        b"1" if spec.host_network else b"0",
-    ]
+    )
+    if spec.priority is None and not spec.priority_class_name and not spec.preemption_policy:
+        rank = host
+    else:
+        rank = (
+            f"{host!r} {spec.priority} {spec.priority_class_name} {spec.preemption_policy}".encode()
+        )
+    if len(spec.containers) == 1 and not spec.init_containers:  # nearly all pods
+        (only,) = spec.containers
+        return _SEPARATOR.join((*common, rank, only.resources, only.ports))
+    key: list[bytes] = [*common, rank]
     for container in spec.containers:
         key.append(container.resources)
         key.append(container.ports)
@@ -35,6 +46,4 @@ def likeness(namespace: str, head: PodHead) -> bytes:
         key.append(b"i" if container.restart_policy is None else b"s")
         key.append(container.resources)
         key.append(container.ports)
-    rank = f"{namespace} {spec.priority} {spec.priority_class_name} {spec.preemption_policy}"
-    key.append(rank.encode())
     return _SEPARATOR.join(key)

@@ -153,6 +153,8 @@ class Pods:
         #: Names by row.
         self.name: list[str] = [""] * FIRST_ROWS
         self._rows: dict[str, int] = {}
+        #: The row of a pod by its uid, or ``None``.
+        self.row = self._rows.get
         self._free: list[int] = []
         self._length = 0
         self._next_serial = 1
@@ -165,10 +167,6 @@ class Pods:
     def length(self) -> int:
         """Rows ever used: scans of a column need look no further."""
         return self._length
-
-    def row(self, uid: str) -> int | None:
-        """The row of a pod, or ``None``."""
-        return self._rows.get(uid)
 
     def rows(self) -> npt.NDArray[np.int64]:
         """Every row in use, ascending."""
