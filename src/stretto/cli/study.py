@@ -275,6 +275,57 @@ def forecast(common: Common, asked: ForecastAsked) -> None:
         _write(common, {"forecast.png": forecast_plot(found)})
 
 
+@dataclass(frozen=True)
+class OnePoolAsked:
+    """Options of ``study one-pool``."""
+
+    #: Machines.
+    nodes: int
+    #: Hours that count.
+    hours: float
+
+
+@options.command(
+    "one-pool",
+    OnePoolAsked,
+    example="""
+        stretto study one-pool --out out --json out/one-pool.json
+        stretto study one-pool --nodes 200
+    """,
+    out=True,
+)
+@click.option("--nodes", type=click.IntRange(20, 20_000), default=2000, show_default=True)
+@click.option("--hours", type=click.FloatRange(0.1, 48), default=24.0, show_default=True)
+def one_pool(common: Common, asked: OnePoolAsked) -> None:
+    """A day of services, training and batch in one pool, and in two of together the same size.
+
+    Real arrivals of Azure VMs and Philly jobs under a tide of services, over the real queues,
+    preemption and reclaim. What the figures mean is in docs/one-pool.md.
+    """
+    import msgspec
+
+    from stretto.sim.tide_study import OnePoolStudy, one_pool_plots, run_one_pool
+
+    wanted = OnePoolStudy(asked.nodes, asked.hours, common.seed)
+    _check_plots(common)
+    with common.console.progress("one pool", 3) as bar:
+        found = run_one_pool(wanted, bar.update)
+    common.console.table(
+        ["pool", "CPU mean %", "CPU peak %", "GPU mean %", "GPU peak %"],
+        [
+            (e.name, e.mean_cpu_pct, e.peak_cpu_pct, e.mean_gpu_pct, e.peak_gpu_pct)
+            for e in found.pools
+        ],
+    )
+    for pool in found.pools:
+        lines = [msgspec.structs.asdict(each) for each in pool.queues]
+        names = [name.replace("_", " ") for name in lines[0]]
+        common.console.table(names, [tuple(each.values()) for each in lines], pool.name)
+    common.console.json("stretto.study.one-pool/v1", msgspec.to_builtins(found))
+    if common.out is not None:
+        _write(common, one_pool_plots(found))
+
+
 def _show_omega(common: Common, points: "list[OmegaPoint]") -> None:
     rows = [
         (
@@ -354,3 +405,4 @@ def _write(common: Common, pictures: dict[str, bytes]) -> None:
 study.add_command(omega)
 study.add_command(shards)
 study.add_command(forecast)
+study.add_command(one_pool)

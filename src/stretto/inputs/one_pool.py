@@ -1,0 +1,55 @@
+"""The arrivals of the one-pool scenario: a day of virtual machines and days of training jobs.
+
+Real arrivals, sizes and run times, counted from the Azure VM trace of 2017 and from the Philly
+traces (``scripts/make_one_pool_figures.py``), small enough to ship with the package.
+"""
+
+from importlib.resources import files
+from typing import Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+
+FIGURES_FILE: Final = "data/one_pool.json"
+"""The file beside this module."""
+BIN_S: Final = 300
+"""Seconds of one bin of arrivals."""
+DAY_S: Final = 86_400
+
+
+class Vms(msgspec.Struct, frozen=True):
+    """A day of virtual machines."""
+
+    #: (virtual cores, MiB) of each size.
+    shapes: tuple[tuple[int, int], ...]
+    #: Seconds of each lifetime: the middle of its bin.
+    lifetimes_s: tuple[float, ...]
+    #: By bin of five minutes: size, lifetime and count, one after another.
+    bins: tuple[tuple[int, ...], ...]
+
+
+class Arrivals(msgspec.Struct, frozen=True):
+    """The whole file."""
+
+    #: Where the figures were counted.
+    source: str
+    #: Under which licences.
+    licence: str
+    #: The virtual machines.
+    vms: Vms
+    #: By cluster: busy days, the busiest first; (second of the day, GPUs, seconds) of each job.
+    jobs: dict[str, tuple[tuple[tuple[int, int, int], ...], ...]]
+
+
+def load_arrivals() -> Arrivals:
+    """The figures that ship with the package.
+
+    Raises:
+        InputError: the file is not what it was.
+    """
+    raw = files("stretto.inputs").joinpath(FIGURES_FILE).read_bytes()
+    try:
+        return msgspec.json.decode(raw, type=Arrivals)
+    except msgspec.DecodeError as error:
+        raise InputError(FIGURES_FILE, str(error), "the figures of this version") from error
