@@ -5,7 +5,7 @@ sidecars started before them, so the largest moment counts; pod-level requests s
 that; overhead comes on top. Sums are made in thousandths and rounded once at the end.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -17,6 +17,8 @@ from stretto.api.resources import ResourceList
 from stretto.base.errors import InputError
 
 Amounts = dict[str, int]
+Asked = Callable[[Container, str], Mapping[str, int]]
+"""(container, its path) to what it counts with, in thousandths."""
 
 ANY_ADDRESS: Final = "0.0.0.0"
 """The host address that an empty one means; it conflicts with every other."""
@@ -53,10 +55,19 @@ def running_requests(pod: Pod, where: str = "pod") -> Amounts:
     Then the larger of what the spec wants, what is set aside and what is in force counts; a
     resize that the node cannot do leaves the spec out.
     """
+    total = _total(pod.spec, in_force(pod, where), f"{where}.spec")
+    return _rounded(total, where)
+
+
+def in_force(pod: Pod, where: str = "pod") -> dict[str, Amounts]:
+    """What counts instead of the spec for a pod on a node, in thousandths.
+
+    By container name where a container's status says what it has, and for the pod as a whole under
+    the empty name.
+    """
     told = {each.name: each for each in pod.status.container_statuses}
     told.update({each.name: each for each in pod.status.init_container_statuses})
-    total = _total(pod.spec, _Resizing(pod, told).amounts(where), f"{where}.spec")
-    return _rounded(total, where)
+    return _Resizing(pod, told).amounts(where)
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
@@ -77,42 +88,58 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 # ---------------------------------------------------------------- sums
 
 
+def summed(spec: PodSpec, asked: Asked, whole: Mapping[str, int], where: str = "spec") -> Amounts:
+    """What a pod takes, in thousandths and without bound.
+
+    Args:
+        spec: the pod.
+        asked: what one container counts with, by its path.
+        whole: what stands in for the containers' sum, by resource.
+        where: the spec's path.
+    """
+    total: Amounts = {}
+    for index, each in enumerate(spec.containers):
+        _add(total, asked(each, f"{where}.containers[{index}]"))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for index, each in enumerate(spec.init_containers):
+        mine = asked(each, f"{where}.initContainers[{index}]")
+        if each.sidecar:
+            _add(total, mine)
+            _add(sidecars, mine)
+            _raise_to(peak, sidecars)
+        else:
+            moment = dict(sidecars)
+            _add(moment, mine)
+            _raise_to(peak, moment)
+    _raise_to(total, peak)
+    total.update(whole)
+    _add(total, thousandths(spec.overhead, f"{where}.overhead"))
+    return total
+
+
 def _total(spec: PodSpec, standing_in: Mapping[str, Amounts], where: str) -> Amounts:
     """Everything in thousandths; ``standing_in`` replaces what containers (by name) ask for.
 
     The entry under the empty name replaces what the pod asks for as a whole.
     """
-    total: Amounts = {}
-    for index, each in enumerate(spec.containers):
-        _add(total, _asked(each, standing_in, f"{where}.containers[{index}]"))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for index, each in enumerate(spec.init_containers):
-        asked = _asked(each, standing_in, f"{where}.initContainers[{index}]")
-        if each.sidecar:
-            _add(total, asked)
-            _add(sidecars, asked)
-            _raise_to(peak, sidecars)
-        else:
-            moment = dict(sidecars)
-            _add(moment, asked)
-            _raise_to(peak, moment)
-    _raise_to(total, peak)
+    whole: Mapping[str, int] = {}
     if spec.resources is not None:
-        whole = standing_in.get("")
-        if whole is None:
-            whole = _thousandths(spec.resources.requests, f"{where}.resources.requests")
-        total.update({name: each for name, each in whole.items() if is_pod_level(name)})
-    _add(total, _thousandths(spec.overhead, f"{where}.overhead"))
-    return total
+        stated = standing_in.get("")
+        if stated is None:
+            stated = thousandths(spec.resources.requests, f"{where}.resources.requests")
+        whole = {name: each for name, each in stated.items() if is_pod_level(name)}
+    return summed(spec, lambda each, path: asked_by(each, standing_in, path), whole, where)
 
 
-def _asked(container: Container, standing_in: Mapping[str, Amounts], where: str) -> Amounts:
-    """What one container asks for, or what stands in for it."""
+def asked_by(
+    container: Container, standing_in: Mapping[str, Amounts], where: str = "container"
+) -> Amounts:
+    """What one container asks for, or what stands in for it, in thousandths."""
     found = standing_in.get(container.name) if container.name else None
     if found is not None:
         return found
-    return _thousandths(container.resources.requests, f"{where}.resources.requests")
+    return thousandths(container.resources.requests, f"{where}.resources.requests")
 
 
 def is_pod_level(resource: str) -> bool:
@@ -120,7 +147,7 @@ def is_pod_level(resource: str) -> bool:
     return resource in _POD_LEVEL or resource.startswith("hugepages-")
 
 
-def _thousandths(resources: ResourceList, where: str) -> Amounts:
+def thousandths(resources: ResourceList, where: str) -> Amounts:
     """A resource list in thousandths, without bound: sums are rounded and bounded at the end."""
     return {name: quantity.thousandths(each, f"{where}.{name}") for name, each in resources.items()}
 
@@ -181,7 +208,7 @@ class _Resizing:
 
     def _largest(self, wanted: ResourceList, told: Iterable[ResourceList], where: str) -> Amounts:
         """The larger of wanted and told, resource by resource."""
-        largest = {} if self._infeasible else _thousandths(wanted, where)
+        largest = {} if self._infeasible else thousandths(wanted, where)
         for each in told:
-            _raise_to(largest, _thousandths(each, where))
+            _raise_to(largest, thousandths(each, where))
         return largest

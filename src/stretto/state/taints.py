@@ -22,8 +22,11 @@ TolerationKey = tuple[str, str, str, str]
 """(key, operator, value, effect) of a toleration, defaults filled in."""
 
 
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether one toleration bears one taint; empty key or effect stand for every one."""
+def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = True) -> bool:
+    """Whether one toleration bears one taint; empty key or effect stand for every one.
+
+    ``compares`` says whether Gt and Lt are known.
+    """
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -32,7 +35,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
         return toleration.value == taint.value
     if toleration.operator == "Exists":
         return True
-    return _compares(toleration, taint)
+    return compares and _compares(toleration, taint)
 
 
 def all_tolerated(

@@ -18,8 +18,9 @@ from stretto.base.errors import InputError
 from stretto.framework.exact.nodes import NodeColumns
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.status import BoolArray
+from stretto.state import taints
 
-HARD: Final = frozenset({"NoSchedule", "NoExecute"})
+HARD: Final = frozenset({taints.NO_SCHEDULE, taints.NO_EXECUTE})
 """Effects of taints that keep a pod away."""
 
 
@@ -34,8 +35,8 @@ def untolerated(pod: PodFacts, nodes: NodeColumns) -> BoolArray:
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether one of the tolerations bears a taint."""
-    return any(_bears(each, taint) for each in tolerations)
+    """Whether one of the tolerations bears a taint; Gt and Lt are off by default upstream."""
+    return any(taints.tolerates(each, taint, compares=False) for each in tolerations)
 
 
 def meets_any(terms: Iterable[NodeSelectorTerm], nodes: NodeColumns, *, names: bool) -> BoolArray:
@@ -85,18 +86,8 @@ def _named(rule: Rule, nodes: NodeColumns) -> BoolArray:
 
 def _untolerated(pod: PodFacts, nodes: NodeColumns) -> BoolArray:
     borne = pod.pod.spec.tolerations
-    keeps_away: Callable[[tuple[Taint, ...]], int] = lambda taints: any(
-        each.effect in HARD and not tolerates(borne, each) for each in taints
+    keeps_away: Callable[[tuple[Taint, ...]], int] = lambda listed: any(
+        each.effect in HARD and not tolerates(borne, each) for each in listed
     )
     away: BoolArray = nodes.taints_where(keeps_away) != 0
     return away
-
-
-def _bears(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"

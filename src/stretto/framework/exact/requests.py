@@ -5,12 +5,11 @@ gives every container that is silent a default; running pods count what a resize
 The sums are upstream's ``PodRequests`` with its options, in thousandths, rounded once at the end.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from stretto.api import quantity
-from stretto.api.pods import Container, ContainerStatus, Pod
-from stretto.api.resources import ResourceList
+from stretto.api import effective
+from stretto.api.pods import Container, Pod
 
 Amounts = dict[str, int]
 
@@ -43,11 +42,6 @@ def is_scalar(name: str) -> bool:
     return "/" in name and not name.startswith("requests.")
 
 
-def is_pod_level(name: str) -> bool:
-    """Whether a pod may ask for a resource as a whole."""
-    return name in (CPU, MEMORY) or name.startswith("hugepages-")
-
-
 def filter_requests(pod: Pod) -> Amounts:
     """What a pending pod must find free."""
     return rounded(total(pod, Counting(status=False)))
@@ -78,7 +72,7 @@ def running(pod: Pod) -> tuple[Amounts, int, int]:
 def asks_as_a_whole(pod: Pod) -> bool:
     """Whether a pod has pod-level requests."""
     whole = pod.spec.resources
-    return whole is not None and any(map(is_pod_level, whole.requests))
+    return whole is not None and any(map(effective.is_pod_level, whole.requests))
 
 
 def rounded(sums: Mapping[str, int]) -> Amounts:
@@ -88,82 +82,19 @@ def rounded(sums: Mapping[str, int]) -> Amounts:
 
 def total(pod: Pod, how: Counting) -> Amounts:
     """The sum over a pod, in thousandths."""
-    told = _told(pod) if how.status else {}
-    sums: Amounts = {}
-    for container in pod.spec.containers:
-        _add(sums, _of(pod, container, told, how))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in pod.spec.init_containers:
-        asked = _of(pod, container, told if container.sidecar else {}, how)
-        if container.sidecar:
-            _add(sums, asked)
-            _add(sidecars, asked)
-            _raise(peak, sidecars)
-        else:
-            moment = dict(asked)
-            _add(moment, sidecars)
-            _raise(peak, moment)
-    _raise(sums, peak)
-    if how.pod_level and asks_as_a_whole(pod):
-        sums.update(_whole(pod, how))
-    _add(sums, _thousandths(pod.spec.overhead))
-    return sums
+    standing = effective.in_force(pod) if how.status else {}
+
+    def asked(container: Container, where: str) -> Mapping[str, int]:
+        """What one container counts with, defaults where it is silent."""
+        return {**how.missing, **effective.asked_by(container, standing, where)}
+
+    whole = _whole(pod, standing) if how.pod_level and asks_as_a_whole(pod) else {}
+    return effective.summed(pod.spec, asked, whole)
 
 
-def _told(pod: Pod) -> dict[str, ContainerStatus]:
-    """Container statuses by name."""
-    status = pod.status
-    return {
-        each.name: each for each in (*status.container_statuses, *status.init_container_statuses)
-    }
-
-
-def _of(
-    pod: Pod, container: Container, told: Mapping[str, ContainerStatus], how: Counting
-) -> Mapping[str, int]:
-    """What one container counts with."""
-    asked = _thousandths(container.resources.requests)
-    status = told.get(container.name)
-    if status is not None and status.resources is not None:
-        lists = (status.resources.requests, status.allocated_resources)
-        asked = _in_force(pod, asked, lists)
-    if how.missing:
-        asked = {**how.missing, **asked}
-    return asked
-
-
-def _whole(pod: Pod, how: Counting) -> Amounts:
+def _whole(pod: Pod, standing: Mapping[str, Amounts]) -> Amounts:
     """Pod-level requests, or what is in force of them."""
     assert pod.spec.resources is not None
-    asked = _thousandths(pod.spec.resources.requests)
-    names = [name for name in asked if is_pod_level(name)]
-    if how.status and pod.status.resources is not None:
-        lists = (pod.status.resources.requests, pod.status.allocated_resources)
-        asked = _in_force(pod, asked, lists)
-    return {name: asked.get(name, 0) for name in names}
-
-
-def _in_force(pod: Pod, wanted: Amounts, told: Iterable[ResourceList]) -> Amounts:
-    """The largest of wanted, set aside and in force; a resize that is infeasible is not wanted."""
-    pending = pod.status.condition("PodResizePending")
-    infeasible = pending is not None and pending.reason == "Infeasible"
-    largest: Amounts = {} if infeasible else dict(wanted)
-    for each in told:
-        _raise(largest, _thousandths(each))
-    return largest
-
-
-def _thousandths(resources: ResourceList) -> Amounts:
-    return {name: quantity.thousandths(each, name) for name, each in resources.items()}
-
-
-def _add(sums: Amounts, more: Mapping[str, int]) -> None:
-    for name, each in more.items():
-        sums[name] = sums.get(name, 0) + each
-
-
-def _raise(sums: Amounts, least: Mapping[str, int]) -> None:
-    for name, each in least.items():
-        if name not in sums or each > sums[name]:
-            sums[name] = each
+    asked = effective.thousandths(pod.spec.resources.requests, "resources.requests")
+    counted = standing.get("", asked)
+    return {name: counted.get(name, 0) for name in asked if effective.is_pod_level(name)}
