@@ -15,6 +15,7 @@ from stretto.api.names import dns_label, dns_subdomain, label_key, label_value
 from stretto.api.quantity import amount, format_amount
 from stretto.api.yaml_text import load_documents
 from stretto.base.errors import InputError, quoted
+from stretto.framework.profile import PROFILES
 from stretto.inputs.files import read_text
 from stretto.inputs.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, WHOLE_GPU
 from stretto.inputs.openb_protocol import MAX_ARRIVE_PCT
@@ -61,7 +62,7 @@ def load_scenario(path: Path) -> Scenario:
         **{name: getattr(file, name) for name in file.__struct_fields__}, source=str(path)
     )
     profile = scenario.profile
-    if isinstance(profile, str):
+    if isinstance(profile, str) and profile not in PROFILES:
         found = scenario.path(profile)
         profile = _mapping(found, str(found))
     check_scenario(scenario)

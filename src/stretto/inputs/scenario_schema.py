@@ -248,7 +248,7 @@ class ScenarioFile(msgspec.Struct, frozen=True, kw_only=True):
     workloads: tuple[WorkloadSpec, ...] = ()
     #: Cut or repeat the openb workload until it asks for so many percent of the fleet's GPUs.
     arrive_pct: float | None = None
-    #: Scheduling profile: a file, or the mapping itself, in the form of KubeSchedulerConfiguration.
+    #: Scheduling profile: a name, a file, or the mapping itself (KubeSchedulerConfiguration).
     profile: str | dict[str, Any] | None = None
     #: Scoring policy by its short name, such as ``fgd`` or ``best-fit``; absent leaves the profile.
     policy: str | None = None
