@@ -17,7 +17,7 @@ from stretto.stores.kube.store import KubeStore
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 QUICK = KubeOptions(
-    write_patience=1.0,
+    write_patience=1.5,
     read_patience=1.0,
     answer=1.0,
     first_wait=0.01,

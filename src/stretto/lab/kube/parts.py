@@ -32,6 +32,7 @@ class Part:
         self.name = name
         #: Where everything that it says goes.
         self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
         self._command = list(command)
         self._process: subprocess.Popen[bytes] | None = None
 

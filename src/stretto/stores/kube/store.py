@@ -51,26 +51,34 @@ class KubeStore:
         rng: Rng,
         options: KubeOptions = KubeOptions(),  # noqa: B008  (frozen)
     ) -> None:
-        """A store that connects with its first call.
+        """A store that has its login and connects with its first call.
 
         Args:
             access: which server, whom to trust, who we are.
             rng: spreads waits, so that many clients do not come back together.
             options: how patient it is.
+
+        Raises:
+            InputError: what the login is read from cannot be used.
         """
         self._rng = rng
         self._loop = LoopThread("stretto-kube")
         self._news = threading.Event()
         self._watches: list[KubeWatch] = []
-        self._line, self._sender, self._reads, self._writes = self._loop.run(
-            self._opened(access, options)
-        )
+        try:
+            self._line, self._sender, self._reads, self._writes = self._loop.run(
+                self._opened(access, options)
+            )
+        except BaseException:
+            self._loop.close(_nothing)
+            raise
 
     async def _opened(
         self, access: Access, options: KubeOptions
     ) -> tuple[Line, Sender, Reads, Writes]:
         """The parts, made on the loop that they live on."""
         line = Line(access, options)
+        await line.login()  # takes a second the first time, which no write should have to wait for
         sender = Sender(line, self._rng.child("waits"))
         reads = Reads(sender)
         return line, sender, reads, Writes(sender, reads)
@@ -162,3 +170,7 @@ class KubeStore:
         for watch in self._watches:
             watch.close()
         self._loop.close(self._line.close)
+
+
+async def _nothing() -> None:
+    """There is nothing to close yet."""

@@ -1,0 +1,125 @@
+"""The scheduler in a cluster: real programs, one write a pod, and nothing of anybody else's."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
+from stretto.lab.kube.credentials import User
+from tests.kube.daemon import SPACE, Daemon, bound, kubectl, node, pod, pods_of, put, until
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
+
+ROLE = Path(__file__).resolve().parents[2] / "deploy" / "rbac-scheduler.yaml"
+PODS = f"/api/v1/namespaces/{SPACE}/pods"
+NODES = "/api/v1/nodes"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    """A cluster with controllers and simulated kubelets."""
+    users = (User("stretto-scheduler"), User("nobody"))
+    parts = ("kube-controller-manager", "kwok")
+    with ControlPlane(ControlPlaneConfig(parts=parts, users=users)) as plane:
+        plane.install()
+        kubectl(plane, "apply", "-f", str(ROLE))
+        put(plane, NODES, *(node(f"n{number}") for number in range(4)))
+        yield plane
+
+
+@pytest.fixture
+def space(cluster: ControlPlane, request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's own."""
+    name = f"t{abs(hash(request.node.name)) % 10**8}"
+    put(cluster, "/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
+
+
+@pytest.fixture(scope="module")
+def daemon(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A scheduler under the role that it is shipped with."""
+    log = tmp_path_factory.mktemp("daemon") / "log"
+    with Daemon(cluster.kubeconfig_of("stretto-scheduler"), log) as daemon:
+        yield daemon.ready()
+
+
+def test_a_deployment_runs_and_a_job_finishes(
+    cluster: ControlPlane, daemon: Daemon, space: str
+) -> None:
+    template = {k: v for k, v in pod("x").items() if k in ("metadata", "spec")}
+    template["metadata"] = {"labels": {"app": "web"}}
+    spec = {"replicas": 20, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    deployment = {"metadata": {"name": "web"}, "spec": spec}
+    put(cluster, f"/apis/apps/v1/namespaces/{space}/deployments", deployment)
+    once = {"metadata": {}, "spec": {**template["spec"], "restartPolicy": "Never"}}
+    job = {"metadata": {"name": "sum"}, "spec": {"completions": 4, "parallelism": 2}}
+    job["spec"]["template"] = once
+    put(cluster, f"/apis/batch/v1/namespaces/{space}/jobs", job)
+
+    def done() -> bool:
+        phases = Counter(each["status"].get("phase") for each in pods_of(cluster, space))
+        return (phases["Running"], phases["Succeeded"]) == (20, 4)
+
+    until(done, 60, daemon.part.said)
+    assert "sum" in kubectl(cluster, "get", "jobs", "-n", space, "-o", "name")
+
+
+def test_pods_of_others_are_not_touched_and_what_they_hold_is_counted(
+    cluster: ControlPlane, daemon: Daemon, space: str
+) -> None:
+    put(cluster, NODES, node(f"only-{space}", cpu="4"))
+    path = f"/api/v1/namespaces/{space}/pods"
+    here = {"kubernetes.io/hostname": f"only-{space}"}
+    kubectl(cluster, "label", "node", f"only-{space}", f"kubernetes.io/hostname=only-{space}")
+    put(cluster, path, pod("theirs", "3", schedulerName="other", nodeName=f"only-{space}"))
+    put(cluster, path, pod("waits-for-them", "1", schedulerName="other"))
+    put(cluster, path, pod("small", "1", nodeSelector=here), pod("big", "2", nodeSelector=here))
+    until(lambda: "small" in bound(cluster, space), 30, daemon.part.said)
+    until(lambda: "Insufficient cpu" in _why(cluster, space, "big"), 30, daemon.part.said)
+    assert set(bound(cluster, space)) == {"theirs", "small"}
+
+
+def test_a_pod_costs_one_write(cluster: ControlPlane, daemon: Daemon, space: str) -> None:
+    path = f"/api/v1/namespaces/{space}/pods"
+    put(cluster, path, *(pod(f"p{number}", "10m") for number in range(10)))
+    until(lambda: len(bound(cluster, space)) == 10, 30, daemon.part.said)
+    ours = Counter(
+        (field["manager"], field.get("subresource", ""))
+        for each in pods_of(cluster, space)
+        for field in each["metadata"]["managedFields"]
+        if field["manager"] == "stretto"
+    )
+    assert sum(ours.values()) <= 10
+
+
+def test_probes_and_metrics_are_served(daemon: Daemon) -> None:
+    assert daemon.page("/livez") == daemon.page("/healthz") == (200, "ok\n")
+    code, text = daemon.page("/metrics")
+    assert code == 200
+    assert 'scheduler_schedule_attempts_total{profile="stretto",result="scheduled"}' in text
+    assert daemon.page("/debug/pprof")[0] == 404
+
+
+def test_its_log_is_json_and_holds_no_token(cluster: ControlPlane, daemon: Daemon) -> None:
+    text = daemon.part.log.read_text()
+    assert {"time", "level", "message"} <= set(json.loads(text.splitlines()[0]))
+    assert cluster.credentials.tokens["stretto-scheduler"] not in text
+
+
+def test_without_rights_it_ends_and_names_verb_and_resource(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    poor = Daemon(cluster.kubeconfig_of("nobody"), tmp_path / "log", "--no-leader-elect")
+    with poor:
+        until(lambda: not poor.part.is_running, 150, poor.part.said)
+        assert "list priorityclasses.scheduling.k8s.io is not allowed" in poor.part.said()
+
+
+def _why(plane: ControlPlane, space: str, name: str) -> str:
+    """What the pod's condition says of why it waits."""
+    found = json.loads(plane.ask("GET", f"/api/v1/namespaces/{space}/pods/{name}").body)
+    conditions = found["status"].get("conditions", [])
+    return " ".join(each.get("message", "") for each in conditions)
