@@ -100,6 +100,11 @@ bench: $(VENV)/.installed ## Measure what this machine can do: 20,000 nodes, 1,0
 	@mkdir -p $(dir $(BENCH_OUT))
 	@$(BIN)/stretto bench engine --nodes 20000 --running 1000000 --pods 50000 --classes 200 --json $(BENCH_OUT)
 
+.PHONY: one-pool
+one-pool: $(VENV)/.installed ## Run a day of 2,000 machines in one pool and in two, and draw it
+	@mkdir -p out
+	@$(BIN)/stretto study one-pool --json out/one-pool.json --out out
+
 # ---------------------------------------------------------------- made files
 
 .PHONY: diagrams
