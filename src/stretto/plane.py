@@ -143,7 +143,6 @@ class Plane:
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
         self._partitions = Partitions()
-        self.cluster.keeps.units = self.units
         #: Times kept places out.
         self.reservations = Reservations(self.cluster, store)
         self.witnesses.append(self.reservations.witness)
