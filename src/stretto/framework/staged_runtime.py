@@ -7,21 +7,23 @@ other.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.base.rng import Rng
-from stretto.framework import within_numpy
 from stretto.framework.gang_places import GangPlaces, Places, Wanted, is_directed
-from stretto.framework.runtime import NOT_TRIED, Engine, Placement, Request, Runtime
-from stretto.framework.zone_columns import ZoneColumns
-from stretto.framework.zone_program import Caps, Job, Search, Work, no_caps
-from stretto.state.classes import STAGED, PodClass
+from stretto.framework.runtime import NOT_TRIED, Engine, Placement, Request
+from stretto.framework.within_runtime import WithinRuntime, new_job
+from stretto.framework.zone_program import Caps, Job, Search, no_caps
+from stretto.state.classes import STAGED
 from stretto.state.pods import NO_SLOT
-from stretto.state.slots import BLOCK
+from stretto.state.resources import PODS
+from stretto.state.topology import DEVICE_BITS
 from stretto.state.topology_caps import caps_of, held_by_domain, unit_size
+from stretto.state.topology_choice import bits
+from stretto.state.topology_keeps import Place
 from stretto.state.topology_notes import GPU, DomainCap
 from stretto.state.units import Unit, Units
 
@@ -45,53 +47,32 @@ class _Task(NamedTuple):
     caps: tuple[DomainCap, ...]
     #: Where it must go; ``None`` for anywhere.
     places: Places | None
+    #: Whether places are kept for its pods, or nodes recommended to them.
+    expected: bool = False
     #: Whether it chooses rules that depend on what is on a slot: these are asked unit by unit.
     chooses: bool = False
 
     @property
     def simple(self) -> bool:
         """Whether it may be placed in one call with its neighbours."""
-        return self.places is None and not self.caps and not self.chooses
+        return not (self.places is not None or self.caps or self.chooses or self.expected)
 
 
-class StagedRuntime(Runtime):
+class StagedRuntime(WithinRuntime):
     """Places every pod of one shard."""
 
     def __init__(self, engine: Engine, rng: Rng, tier: str = "auto", units: Units | None = None):
         """A runtime of its own snapshot; ``units`` tells which pods belong together."""
         super().__init__(engine, rng, tier)
         self._units = units if units is not None else Units()
-        self._numa = ZoneColumns(engine.cluster.topology, engine.cluster.ledger)
         self._gangs = GangPlaces(engine.cluster.nodes)
-        self._cursor = np.zeros(1, np.int64)
-
-    def sync(self) -> None:
-        """Bring the snapshot up to date with the ledger."""
-        super().sync()
-        self._numa.sync(self.columns)
-
-    def room(self, class_id: int) -> int:
-        """An upper bound of how many pods of a class fit now; NUMA nodes count one each."""
-        bound = super().room(class_id)
-        pod = self.engine.cluster.classes[class_id]
-        if bound == 0 or pod.asks.zones is None:
-            return bound
-        job = _job(np.array([class_id], np.int32), [0, 1], [1], [False])
-        work = self._work(self._everywhere(), job, no_caps(self.columns.size))
-        if self._kernel.name == "numpy":
-            return within_numpy.count_within(self._program(), self._state(), work)
-        from stretto.framework.kernels_within import count_within
-
-        zones, asks, caps, search, _ = work
-        program, state = self._program(), self._state()
-        return int(count_within(program, state, zones, asks, caps, search, class_id))
 
     def place(self, request: Request) -> Placement:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
         cluster = self.engine.cluster
         ids = np.asarray(request.class_ids, np.int32)
         staged = (cluster.classes.special[ids] & STAGED) > 0
-        if not cluster.directed and not staged.any():
+        if not cluster.directed and not cluster.recommended and not staged.any():
             return super().place(request)
         tasks = self._tasks(request, staged)
         if not tasks:
@@ -119,6 +100,8 @@ class StagedRuntime(Runtime):
                 placed = super().place(part)
             elif simple:
                 placed = self._place_open(part)
+            elif tasks[first].expected:
+                placed = self._place_expected(part, tasks[first])
             else:
                 placed = self._place_directed(part, tasks[first])
             start, stop = int(request.starts[first]), int(request.starts[u])
@@ -137,7 +120,7 @@ class StagedRuntime(Runtime):
     def _tasks(self, request: Request, staged: npt.NDArray[np.bool_]) -> dict[int, _Task]:
         """The units that are not placed by score alone, by their number in the request."""
         cluster = self.engine.cluster
-        if cluster.directed:
+        if cluster.directed or cluster.recommended:
             wanted: Sequence[int] = range(len(request.at_least))
         else:
             wanted = np.unique(
@@ -151,7 +134,8 @@ class StagedRuntime(Runtime):
             group = cluster.groups.get(key) if key in cluster.directed else None
             special = staged[start:stop].any()
             caps = caps_of(cluster, unit, int(request.class_ids[start])) if special or group else ()
-            if not special and group is None:
+            hinted = unit is not None and unit.key in cluster.recommended
+            if not special and group is None and not hinted:
                 continue
             places = None
             if group is not None and unit is not None and is_directed(group):
@@ -159,23 +143,30 @@ class StagedRuntime(Runtime):
                 asked = self._wanted(request, start, stop, int(request.at_least[u]))
                 places = self._gangs.places(group, held, asked, self.columns)
             chooses = self._chooses(request.class_ids[start:stop])
-            task = _Task(start, stop, int(request.at_least[u]), unit, caps, places, chooses)
+            expected = self._is_expected(request, start, stop, unit) and places is None
+            least = int(request.at_least[u])
+            expected = expected and least <= 1 and not caps
+            task = _Task(start, stop, least, unit, caps, places, expected, chooses)
             if group is not None or not task.simple or self._is_bound(request, start, stop):
                 tasks[u] = task
         return tasks
+
+    def _is_expected(self, request: Request, start: int, stop: int, unit: Unit | None) -> bool:
+        """Whether places are kept for pods of a unit, or nodes recommended to it."""
+        cluster = self.engine.cluster
+        if unit is not None and cluster.recommended.get(unit.key):
+            return True
+        if not cluster.keeps or not len(request.rows):
+            return False
+        classes = [cluster.classes[int(c)] for c in request.class_ids[start:stop]]
+        rows = request.rows[start:stop]
+        return any(cluster.keeps.for_row(int(r), p) for r, p in zip(rows, classes, strict=True))
 
     def _is_bound(self, request: Request, start: int, stop: int) -> bool:
         """Whether some pods of a unit are bound to NUMA nodes."""
         classes = self.engine.cluster.classes
         ids = np.unique(np.asarray(request.class_ids[start:stop])).tolist()
         return any(classes[class_id].asks.zones is not None for class_id in ids)
-
-    def _chooses(self, class_ids: Sequence[int] | npt.NDArray[np.int32]) -> bool:
-        """Whether some classes choose rules that the kernels do not know."""
-        chosen, classes = self.engine.profile.chosen, self.engine.cluster.classes
-        if chosen is None:
-            return False
-        return any(chosen.asks(classes[c]) for c in np.unique(np.asarray(class_ids)).tolist())
 
     def _slots_of(self, unit: Unit) -> npt.NDArray[np.int64]:
         """int64[k]: slots of a unit's pods that are on nodes."""
@@ -200,12 +191,65 @@ class StagedRuntime(Runtime):
 
     # ------------------------------------------------------------ one run
 
-    def _place_open(self, part: Request) -> Placement:
-        """Units of NUMA nodes that may go anywhere."""
-        ids = np.asarray(part.class_ids, np.int32)
-        job = _job(ids, part.starts, part.at_least, part.blocking)
-        tried = self._run(self._work(self._everywhere(), job, no_caps(self.columns.size)))
-        return Placement(job.slot, job.mask, tried)
+    def _place_expected(self, part: Request, task: _Task) -> Placement:
+        """Pods for which places are kept, or nodes recommended: there first, else anywhere."""
+        ids, cluster = np.asarray(part.class_ids, np.int32), self.engine.cluster
+        answer, masks = np.full(len(ids), -1, np.int32), np.zeros(len(ids), np.int32)
+        used: set[int] = set()
+        hints = list(cluster.recommended.get(task.unit.key, ())) if task.unit is not None else []
+        for i, row in enumerate(part.rows):
+            pod = cluster.classes[int(ids[i])]
+            one = new_job(ids[i : i + 1], [0, 1], [1], [False])
+            for place in cluster.keeps.for_row(int(row), pod):
+                if place.number not in used and answer[i] < 0:
+                    one = self._try_in(place, ids[i : i + 1])
+                    if one.slot[0] >= 0:
+                        used.add(place.number)
+                        answer[i], masks[i] = one.slot[0], one.mask[0]
+            if answer[i] < 0 and hints:
+                slots = cluster.nodes.slots_named(hints).astype(np.int32)
+                one = self._try_on(slots, ids[i : i + 1])
+                answer[i], masks[i] = one.slot[0], one.mask[0]
+                if answer[i] >= 0:
+                    hints.remove(cluster.nodes.names[int(answer[i])])
+            if answer[i] < 0:
+                alone = Request(ids[i : i + 1], [0, 1], [1], rows=part.rows[i : i + 1])
+                bound = self._is_bound(alone, 0, 1)
+                placed = self._place_open(alone) if bound else super().place(alone)
+                answer[i], masks[i] = placed.slots[0], placed.devices[0]
+        return Placement(answer, masks, 1)
+
+    def _try_in(self, place: Place, ids: npt.NDArray[np.int32]) -> Job:
+        """One pod in a kept place, which the snapshot shows as free for that long."""
+        self._show(place, 1)
+        job = self._try_on(np.array([place.slot], np.int32), ids)
+        if job.slot[0] < 0:
+            self._show(place, -1)
+        return job
+
+    def _show(self, place: Place, sign: int) -> None:
+        """Show (or hide again) what a kept place holds as free."""
+        columns, ledger, slot = self.columns, self.engine.cluster.ledger, place.slot
+        for column, amount in place.pod.requests:
+            scaled = ledger.resources.scaled_request(column, amount)
+            columns.free[column, slot] += sign * scaled
+        columns.free[PODS, slot] += sign
+        for request in place.pod.devices:
+            kind = ledger.devices.kind_number(request.kind)
+            for d in bits(place.mask & DEVICE_BITS):
+                if columns.device_kind[slot, d] == kind:
+                    columns.device_free[slot, d] += sign * request.milli
+        if place.pod.ports:
+            own = ledger.ports.own_mask(place.pod.ports)[: len(columns.ports)]
+            shown = columns.ports[: len(own), slot]
+            columns.ports[: len(own), slot] = shown & ~own if sign > 0 else shown | own
+        hold = self.engine.cluster.topology.holds.get(place.number)
+        for z, k, amount in hold.parts if hold is not None else ():
+            self._numa.zones.free[slot, z, k] += sign * amount
+        for column, amount in hold.extra if hold is not None else ():
+            scaled = ledger.resources.scaled_request(column, amount)
+            columns.free[column, slot] += sign * scaled
+        columns.append(np.array([slot], np.int64))
 
     def _place_directed(self, part: Request, task: _Task) -> Placement:
         """One unit with domains or caps: the whole of it in the first domain that holds it.
@@ -216,70 +260,16 @@ class StagedRuntime(Runtime):
         search = self._everywhere() if task.places is None else self._search(task.places)
         least = max(1, task.at_least)
         goals = [least] if task.places is None or least == len(ids) else [len(ids), least]
-        job = _job(ids, [0, len(ids)], goals[:1], [False])
+        job = new_job(ids, [0, len(ids)], goals[:1], [False])
         for goal in goals:
-            job = _job(ids, [0, len(ids)], [goal], [False])
+            job = new_job(ids, [0, len(ids)], [goal], [False])
             self._run(self._work(search, job, self._caps(task, search)))
             if (job.slot >= 0).any():
                 break
         return Placement(job.slot, job.mask, 1)
 
-    def _run(self, work: Work) -> int:
-        """One kernel call."""
-        program, state = self._program(), self._state()
-        if not len(work.search.slots):
-            work.job.slot[:] = -1
-            return len(work.job.at_least)
-        self.columns.room_in_log(2 * len(work.job.local) + 1)
-        table = self.engine.compiler.table
-        chosen = self._chosen_rows(work.job.class_id)
-        if chosen is not None:
-            program = (program[0], self.engine.compiler.static._replace(extra=chosen), *program[2:])
-            table.extra_row[work.job.class_id] = np.arange(len(chosen))
-        try:
-            return self._call(program, state, work)
-        finally:
-            table.extra_row[work.job.class_id] = -1
-
-    def _chosen_rows(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int16] | None:
-        """int16[class, slot]: what the rules that classes choose say now; ``None`` for nothing."""
-        rules, classes = self.engine.profile.chosen, self.engine.cluster.classes
-        if rules is None or not self._chooses(class_ids):
-            return None
-        slots = np.arange(self.columns.size)
-        rows = [rules.slot_values(classes[c], self.view, slots) for c in class_ids.tolist()]
-        return np.stack(rows).astype(np.int16)
-
-    def _call(self, program: tuple[object, ...], state: tuple[Any, ...], work: Work) -> int:
-        """The kernel of this runtime's tier."""
-        log, log_state = self.columns.log, self.columns.log_state
-        pick = int(self.engine.profile.device_pick)
-        if self._kernel.name == "numpy":
-            return within_numpy.place_within(program, state, work, (log, log_state), pick)
-        from stretto.framework.kernels_within import place_within
-
-        return int(place_within(program, state, *work, log, log_state, pick))
-
-    def _work(self, search: Search, job: Job, caps: Caps) -> Work:
-        """The classes of a job compiled, and everything that a kernel reads."""
-        self._make_ready(job.class_id)
-        classes: list[PodClass] = [self.engine.cluster.classes[c] for c in job.class_id.tolist()]
-        return Work(self._numa.zones, self._numa.asks(classes), caps, search, job)
-
-    def _everywhere(self) -> Search:
-        """Every node, the own ones first, equal ones in turn."""
-        slots = np.flatnonzero(self.columns.live).astype(np.int32)
-        start = np.array([0, len(slots)], np.int32)
-        return Search(slots, start, self._own(slots), self._cursor)
-
     def _search(self, places: Places) -> Search:
         return Search(places.slots, places.start, self._own(places.slots), np.zeros(1, np.int64))
-
-    def _own(self, slots: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-        """uint8[k]: 1 where a slot is of the own partition, where there is one."""
-        if self.own_block.all():
-            return np.zeros(len(slots), np.uint8)
-        return self.own_block[slots // BLOCK]
 
     def _caps(self, task: _Task, search: Search) -> Caps:
         """What each value of the capped labels may still take, for one unit."""
@@ -323,25 +313,4 @@ def _part(request: Request, ids: npt.NDArray[np.int32], first: int, last: int) -
         blocking=request.blocking[first:last] if len(request.blocking) else (),
         pins=request.pins[start:stop] if len(request.pins) else (),
         rows=request.rows[start:stop] if len(request.rows) else (),
-    )
-
-
-def _job(
-    ids: npt.NDArray[np.int32],
-    starts: Sequence[int],
-    at_least: Sequence[int],
-    blocking: Sequence[bool],
-) -> Job:
-    """Units to place, their answers still open."""
-    classes, local = np.unique(ids, return_inverse=True)
-    if not len(blocking):
-        blocking = [False] * len(at_least)
-    return Job(
-        class_id=classes.astype(np.int32),
-        local=local.astype(np.int32),
-        start=np.asarray(starts, np.int32),
-        at_least=np.asarray(at_least, np.int32),
-        blocking=np.asarray(blocking, np.uint8),
-        slot=np.full(len(ids), NOT_TRIED, np.int32),
-        mask=np.zeros(len(ids), np.int32),
     )

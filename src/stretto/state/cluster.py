@@ -137,6 +137,7 @@ class Cluster:
             slot = None
         allocatable = amounts(node.status.allocatable, f"node {name}: status.allocatable")
         check_amounts(allocatable, f"node {name}: status.allocatable")
+        self.ledger.resources.offered(allocatable, f"node {name}: status.allocatable")
         devices = self._devices_of(node, allocatable)
         zone = zone_name(node.metadata.labels)
         if slot is not None and self.nodes.zones[slot] != zone:  # its pods follow as strays

@@ -23,7 +23,7 @@ from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.likeness import Made, likeness
 from stretto.state.pods import NO_SLOT, NewPod
 from stretto.state.ranks import Ranks, note_stay, note_traits
-from stretto.state.topology_ingest import device_mask, micro_topology
+from stretto.state.topology_ingest import device_mask, micro_topology, note_owners
 from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
@@ -159,6 +159,7 @@ class Ingest:
                 cluster.traits.use(new.traits)
         cluster.domains.tags.use(cluster.pods.tag[rows])
         cluster.domains.admit(rows)
+        note_owners(cluster, rows, kept)
         self._settle(rows.tolist(), wanted, kept, now)
 
     def _settle(

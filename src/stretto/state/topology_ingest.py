@@ -1,21 +1,25 @@
 """Reports of node agents into the cluster: CustomNodeResources as they come, change and go."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from stretto.api.heads import NO_BYTES, PodHead, decode_pod_head
+from stretto.api.meta import OwnerReference
 from stretto.api.node import CustomNodeResource
 from stretto.api.scheduling import PodGroup
 from stretto.base.errors import InputError
-from stretto.state.classes import GPU_DEVICES
+from stretto.state.classes import GPU_DEVICES, STAGED
 from stretto.state.cluster import Cluster
 from stretto.state.devices import text_to_mask
 from stretto.state.topology_notes import DOMAIN_CAPS, MICRO_TOPOLOGY
 from stretto.stores.store import Event, EventType, Record
 
 _REPORT: Final = msgspec.json.Decoder(CustomNodeResource)
+_OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
 _DEVICES: Final = GPU_DEVICES.encode()
 _MARK: Final = MICRO_TOPOLOGY.encode()
@@ -38,6 +42,25 @@ def apply_reports(cluster: Cluster, events: Iterable[Event]) -> None:
             continue
         meta = msgspec.structs.replace(report.metadata, name=name, uid=event.record.uid)
         cluster.put_report(msgspec.structs.replace(report, metadata=meta))
+
+
+def note_owners(
+    cluster: Cluster, rows: npt.NDArray[np.int64], records: Sequence[tuple[Record, PodHead | None]]
+) -> None:
+    """Remember the owners of new pods whose places will be kept for a successor."""
+    staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
+    for i in np.flatnonzero(staged).tolist():
+        row = int(rows[i])
+        if cluster.classes[int(cluster.pods.class_id[row])].asks.keep is None:
+            continue
+        record, head = records[i]
+        text = (head or decode_pod_head(record.body)).metadata.owner_references
+        try:
+            owners = _OWNERS.decode(text) if text is not NO_BYTES else ()
+        except msgspec.DecodeError:
+            owners = ()
+        owner = next((each for each in owners if each.controller), None)
+        cluster.keeps.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
 
 
 def direct(cluster: Cluster, key: str, group: PodGroup) -> None:

@@ -16,7 +16,6 @@ from stretto.state.ledger import Ledger
 from stretto.state.pods import Pods
 from stretto.state.resources import PODS
 from stretto.state.topology import DEVICE_BITS, Topology
-from stretto.state.units import Units
 
 FIRST: Final = -2
 """Row that the first kept place has in the books of NUMA nodes; pods have rows from 0 on."""
@@ -27,7 +26,7 @@ class Place(msgspec.Struct, eq=False):
 
     #: Its number: negative, never given twice.
     number: int
-    #: Whom it is for: ``namespace`` and the owner's unit, or the pod's own name.
+    #: Whom it is for: the namespace, and the kind and name of the owner or the pod's own name.
     owner: str
     #: Which successor; empty for any.
     index: str
@@ -58,25 +57,26 @@ class Keeps:
         self.fresh: list[Place] = []
         #: Places that were taken by their successor since somebody last looked, with its row.
         self.taken: list[tuple[Place, int]] = []
-        #: Which pods belong together; ``None`` where nobody says.
-        self.units: Units | None = None
         self._ledger = ledger
         self._topology = topology
         self._pods = pods
         self._next = FIRST
+        self._owners: dict[int, tuple[int, str]] = {}
         self._by_owner: dict[str, list[Place]] = {}
 
     def __bool__(self) -> bool:
         """Whether any place is kept."""
         return bool(self.places)
 
+    def belongs(self, row: int, owner: str) -> None:
+        """A pod whose place will be kept belongs to an owner, ``Kind/name``; empty for none."""
+        self._owners[row] = int(self._pods.serial[row]), owner
+
     def owner_of(self, row: int) -> str:
-        """Whom a pod's place would be for: its owner's unit, or a pod of its own name."""
-        unit = self.units.of_row(row) if self.units is not None else None
-        space = self._pods.namespace[row]
-        if unit is not None and self.units is not None and unit in self.units.identity:
-            return f"{space}/{unit.key}"
-        return f"{space}/{self._pods.name[row]}"
+        """Whom a pod's place would be for: the pods of its owner, or a pod of its own name."""
+        serial, owner = self._owners.get(row, (0, ""))
+        name = owner if owner and serial == self._pods.serial[row] else self._pods.name[row]
+        return f"{self._pods.namespace[row]}/{name}"
 
     def keep(self, row: int, pod: PodClass) -> None:
         """A pod that is on a node goes, and its place stays; the pod itself is taken off first."""
@@ -95,6 +95,7 @@ class Keeps:
             was=(pods.namespace[row], pods.name[row]),
         )
         self._next -= 1
+        self._owners.pop(row, None)
         self.fresh.append(place)
 
     def settle(self) -> None:

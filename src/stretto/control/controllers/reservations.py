@@ -1,0 +1,178 @@
+"""Kept places as Reservation objects: written when made, ended when taken or out of time.
+
+The place itself is kept by ``state.topology_keeps`` from the moment its pod goes. Here it gets its
+time-out, and an object in the store, so that people see it and a restart keeps it. An object that
+the store refuses is only not seen: the place is kept all the same.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.heads import decode_pod_head
+from stretto.api.kinds import RESERVATION
+from stretto.api.quantity import format_amount
+from stretto.api.scheduling import Reservation
+from stretto.base.errors import StrettoError
+from stretto.state.changes import Changes
+from stretto.state.classes import GPU_DEVICES, GPU_MILLI
+from stretto.state.cluster import Cluster
+from stretto.state.devices import WHOLE, mask_to_text, text_to_mask
+from stretto.state.topology import DEVICE_BITS
+from stretto.state.topology_keeps import Place
+from stretto.state.topology_notes import (
+    MICRO_TOPOLOGY,
+    RESERVATION_INDEX,
+    RESERVATION_TTL,
+    format_micro_topology,
+)
+from stretto.state.topology_notes import (
+    RESERVATION as RESERVED,
+)
+from stretto.state.units import Cure
+from stretto.stores.store import Deletion, Outcome, Patch, Record, Store
+
+OWNER: Final = "godel.bytedance.com/reservation-owner"
+"""Annotation: whom the place is for."""
+ORIGINAL: Final = "godel.bytedance.com/reservation-original-pod"
+"""Annotation: the pod that went, ``namespace/name``."""
+RESERVED_PHASE: Final = "Reserved"
+_DECODER: Final = msgspec.json.Decoder(Reservation)
+
+
+class Reservations:
+    """Times kept places out, and writes what becomes of them."""
+
+    def __init__(
+        self, cluster: Cluster, store: Store, wall: Callable[[], float] | None = None
+    ) -> None:
+        """Over a cluster's kept places; ``wall`` gives seconds since the epoch, for restarts."""
+        self._cluster = cluster
+        self._store = store
+        self._wall = wall
+        self._names: dict[int, tuple[str, str]] = {}
+        self._adopted = False
+
+    def witness(self, changes: Changes, now: float) -> None:
+        """Look at every batch before it is absorbed: new places get their time-out."""
+        if not self._adopted:
+            self._adopted = True
+            self._adopt(now)
+        fresh, self._cluster.keeps.fresh = self._cluster.keeps.fresh, []
+        for place in fresh:
+            place.until = now + place.ttl
+            self._write(place)
+
+    def step(self, now: float) -> bool:
+        """Free what is out of time, and end what was taken; whether there was anything."""
+        keeps = self._cluster.keeps
+        if not keeps.places and not keeps.taken:
+            return False
+        late = [place for place in keeps.places.values() if place.until <= now]
+        for place in late:
+            keeps.drop(place)
+            self._end(place, "TimeOut", None)
+            self._cluster.changes.cures |= Cure.POD_LEFT
+        taken, keeps.taken = keeps.taken, []
+        for place, row in taken:
+            self._end(place, "Matched", row)
+        return bool(late or taken)
+
+    def next_due(self) -> float:
+        """Clock time of the next time-out; infinity where nothing is kept."""
+        return min((p.until for p in self._cluster.keeps.places.values()), default=float("inf"))
+
+    def _write(self, place: Place) -> None:
+        space, name = place.was
+        title = f"{name}-{-place.number}"
+        body = {
+            "apiVersion": RESERVATION.api_version,
+            "kind": RESERVATION.kind,
+            "metadata": {"name": title, "namespace": space, "annotations": self._notes(place)},
+            "spec": {
+                "template": {"spec": self._template(place)},
+                "nodename": self._cluster.nodes.names[place.slot],
+                "ttl": int(place.ttl),
+            },
+            "status": {"phase": RESERVED_PHASE},
+        }
+        reply = self._store.create(RESERVATION, [msgspec.json.encode(body)])[0]
+        if reply.outcome is not Outcome.CONFLICT:
+            self._names[place.number] = space, title
+
+    def _notes(self, place: Place) -> dict[str, str]:
+        """What a restart needs beside the template."""
+        notes = {RESERVED: "true", OWNER: place.owner, ORIGINAL: "/".join(place.was)}
+        notes[RESERVATION_TTL] = str(int(place.ttl))
+        if place.index:
+            notes[RESERVATION_INDEX] = place.index
+        if place.mask & DEVICE_BITS:
+            notes[GPU_DEVICES] = mask_to_text(place.mask)
+        for request in place.pod.devices:
+            if request.milli < WHOLE:
+                notes[GPU_MILLI] = str(request.milli)
+        stated = self._cluster.topology.stated(place.number)
+        if stated:
+            notes[MICRO_TOPOLOGY] = format_micro_topology(stated)
+        return notes
+
+    def _template(self, place: Place) -> Mapping[str, Any]:
+        """The part of a pod that asks for what is kept."""
+        names = self._cluster.ledger.resources.names
+        asked = {names[c]: format_amount(names[c], n) for c, n in place.pod.requests}
+        asked |= {each.kind: str(each.count) for each in place.pod.devices}
+        found: dict[str, Any] = {
+            "containers": [{"name": "kept", "resources": {"requests": asked}}],
+            "nodeSelector": dict(place.pod.spec.node_selector),
+        }
+        return found
+
+    def _end(self, place: Place, phase: str, row: int | None) -> None:
+        """Say what became of a place, and let its object go."""
+        known = self._names.pop(place.number, None)
+        if known is None:
+            return
+        space, name = known
+        owner = {}
+        if row is not None:
+            pods = self._cluster.pods
+            owner = {"name": pods.name[row], "namespace": space, "uid": pods.uid[row]}
+        patch = Patch(space, name, {"status": {"phase": phase, "currentOwners": owner or None}})
+        self._store.patch_status(RESERVATION, [patch])
+        self._store.delete(RESERVATION, [Deletion(space, name)])
+
+    # ------------------------------------------------------------ after a restart
+
+    def _adopt(self, now: float) -> None:
+        """Charge again what was kept before this process began."""
+        for record in self._store.list(RESERVATION).records:
+            try:
+                self._take_over(record, now)
+            except (StrettoError, msgspec.DecodeError, ValueError) as error:
+                key = f"reservation {record.namespace}/{record.name}"
+                self._cluster.abnormal[key] = f"{key}: {error}"
+
+    def _take_over(self, record: Record, now: float) -> None:
+        kept = _DECODER.decode(record.body)
+        slot = self._cluster.nodes.by_name.get(kept.spec.node_name)
+        notes = kept.metadata.annotations
+        if kept.status.phase not in ("", RESERVED_PHASE) or slot is None or OWNER not in notes:
+            return
+        spec = msgspec.to_builtins(kept.spec.template.spec)
+        spec = {key: value for key, value in spec.items() if value is not None}
+        meta = {"name": record.name, "namespace": record.namespace, "annotations": notes}
+        body = msgspec.json.encode({"metadata": meta, "spec": spec})
+        head = decode_pod_head(body)
+        pod = self._cluster.classes[self._cluster.classes.intern(head, body)]
+        mask = text_to_mask(notes.get(GPU_DEVICES, ""))
+        if MICRO_TOPOLOGY in notes:
+            mask |= self._cluster.topology.mask_of(slot, notes[MICRO_TOPOLOGY], record.name)
+        ttl = float(kept.spec.ttl or 0)
+        space, _, name = notes.get(ORIGINAL, "").partition("/")
+        generation = int(self._cluster.ledger.slots.generation[slot])
+        index = notes.get(RESERVATION_INDEX, "")
+        place = Place(0, notes[OWNER], index, slot, generation, pod, mask, ttl, (space, name))
+        place.until = now + ttl
+        self._cluster.keeps.adopt(place)
+        self._names[place.number] = record.namespace, record.name
