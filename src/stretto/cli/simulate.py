@@ -129,7 +129,12 @@ class Asked:
     type=click.Choice(["wait", "reject"]),
     help="What happens to what does not fit [wait].",
 )
-@click.option("--gpus", type=int, metavar="N", help=f"philly: size of the pool [{DEFAULT_GPUS}].")
+@click.option(
+    "--gpus",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"philly: size of the pool [{DEFAULT_GPUS}].",
+)
 @click.option("--queue", metavar="ORDER", help="philly: fifo, sjf, skip, easy or priority [fifo].")
 @click.option(
     "--lifetime",
@@ -236,7 +241,7 @@ def _machines(asked: Asked) -> "tuple[tuple[FleetNode, ...], set[str]]":
         raise InputError("--nodes", None, "the machines", hint)
     models = {node.gpu_model for node in found if node.gpus}
     if asked.node_filter or asked.node_limit:
-        found = matching_nodes(found, asked.node_filter or "", asked.node_limit)
+        found = matching_nodes(found, asked.node_filter or "", asked.node_limit, "--node-")
     return found, models
 
 

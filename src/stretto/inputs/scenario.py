@@ -19,6 +19,7 @@ from stretto.framework.profile import PROFILES
 from stretto.inputs.files import read_text
 from stretto.inputs.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, WHOLE_GPU
 from stretto.inputs.openb_protocol import MAX_ARRIVE_PCT
+from stretto.inputs.pod_fields import check_spec
 from stretto.inputs.pod_templates import MAX_CLASSES, MAX_UNIT
 from stretto.inputs.scenario_schema import (
     ArrivalSpec,
@@ -214,6 +215,7 @@ def _check_pods(pods: PodsSpec, where: str) -> None:
     _check_labels(pods.labels, f"{where}.labels")
     for key in pods.annotations:
         label_key(key, f"{where}.annotations")
+    check_spec(pods.spec, f"{where}.spec")
     _check_gang(pods, where)
 
 

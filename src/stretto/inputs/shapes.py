@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
 from stretto.inputs.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, FleetNode
 
@@ -56,15 +56,19 @@ def nodes_like(text: str, prefix: str = "node", where: str = "nodes-like") -> tu
 
 
 def matching_nodes(
-    nodes: Sequence[FleetNode], text: str, limit: int | None = None
+    nodes: Sequence[FleetNode], text: str, limit: int | None = None, prefix: str = "node "
 ) -> tuple[FleetNode, ...]:
-    """The first ``limit`` nodes that have every value of a filter such as ``model=G2,gpu=8``."""
-    wanted = [_condition(part) for part in text.split(",")] if text else []
+    """The first ``limit`` nodes that have every value of a filter such as ``model=G2,gpu=8``.
+
+    ``prefix`` stands before the names of filter and limit in messages.
+    """
+    where = f"{prefix}filter"
+    wanted = [_condition(part, where) for part in text.split(",")] if text else []
     found = [node for node in nodes if all(read(node) == value for read, value in wanted)]
     if limit is not None and limit < 1:
-        raise InputError("node-limit", limit, "a count of at least 1")
+        raise InputError(f"{prefix}limit", limit, "a count of at least 1")
     if not found:
-        raise InputError("node-filter", text, "a filter that some node matches", "relax the filter")
+        raise InputError(where, text, "a filter that some node matches", "relax the filter")
     return tuple(found[:limit])
 
 
@@ -82,9 +86,11 @@ def _shape(text: str, where: str) -> tuple[FleetNode, int]:
     return FleetNode("", cpu, memory, gpus, model), int(parts["count"] or 1)
 
 
-def _condition(text: str) -> tuple[_Read, str]:
+def _condition(text: str, where: str) -> tuple[_Read, str]:
     """One ``key=value`` of a filter."""
     key, equals, value = text.strip().partition("=")
     if not equals:
-        raise InputError("node-filter", text, FILTER_EXAMPLE)
+        raise InputError(where, text, FILTER_EXAMPLE)
+    if key not in _FILTERS:
+        raise UnknownNameError(f"{where} key", key, _FILTERS)
     return _FILTERS.get(key), value

@@ -52,8 +52,9 @@ class ModelUse(msgspec.Struct, frozen=True):
     allocated_milli: int
     #: Milli allocated, in percent of what there is.
     allocated_pct: float
-    #: Milli that are free and of no use to a typical pod, in percent of what there is.
-    fragmented_pct: float
+    #: Milli that are free and of no use to a typical pod, in percent of what there is; ``None``
+    #: where no typical pod wants a GPU, so that nothing would be of use.
+    fragmented_pct: float | None
 
 
 class ResourceUse(msgspec.Struct, frozen=True):
@@ -180,8 +181,8 @@ def plots(report: RunReport) -> dict[str, bytes]:
         bars = {
             each.model: (
                 each.allocated_pct,
-                each.fragmented_pct,
-                max(0.0, 100.0 - each.allocated_pct - each.fragmented_pct),
+                each.fragmented_pct or 0.0,
+                max(0.0, 100.0 - each.allocated_pct - (each.fragmented_pct or 0.0)),
             )
             for each in report.models
         }
@@ -229,6 +230,7 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
     cpu = (cluster.ledger.alloc - cluster.ledger.used)[slots, CPU].clip(0, 1 << 30)
     columns = formulas.Devices(table.free[slots], table.kind[slots], table.model[slots])
     lost = formulas.fragmentation(typical, cpu.astype(np.int32), columns, kind)
+    wanted = bool((typical.gpus > 0).any())
     first = np.argmax(there, axis=1)
     model = table.model[slots][np.arange(len(slots)), first]
     found = []
@@ -244,7 +246,7 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
                 gpus=gpus,
                 allocated_milli=used,
                 allocated_pct=100.0 * used / whole,
-                fragmented_pct=100.0 * float(lost[mine].sum()) / whole,
+                fragmented_pct=100.0 * float(lost[mine].sum()) / whole if wanted else None,
             )
         )
     return tuple(sorted(found, key=lambda each: (-each.gpus, each.model)))

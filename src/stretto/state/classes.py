@@ -282,8 +282,8 @@ class Classes:
             _device_request(kind, amounts.pop(kind), head.metadata)
             for kind in sorted(self.device_kinds & amounts.keys())
         )
-        column = self._resources.column
-        asked = tuple(sorted((column(name), n) for name, n in amounts.items() if n))
+        column, where = self._resources.asked, f"{_name(head.metadata)}, requests"
+        asked = tuple(sorted((column(name, where), n) for name, n in amounts.items() if n))
         return PodClass(
             id=-1,
             serial=0,

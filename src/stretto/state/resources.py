@@ -5,7 +5,7 @@ steps (MiB for memory), rounded against the pod: what a node has is rounded down
 is rounded up, so a scan never promises what the ledger would refuse.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -30,6 +30,12 @@ LARGEST: Final = 1 << 52
 NEVER: Final = (1 << 31) - 1
 """A request in scan steps that fits on no node."""
 
+MOST_NAMES: Final = 512
+"""Resources that nodes may offer in all: an array of amounts has a column for each."""
+MOST_ASKED: Final = 128
+"""Resources in all up to which a pod's own word makes a column: names that no node offers are kept
+only so far, so that made-up names in pods do not widen every array."""
+
 FIRST_NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods")
 
 
@@ -52,14 +58,44 @@ class Resources:
         return len(self.names)
 
     def column(self, name: str) -> int:
-        """The column of a resource, made on first sight (huge pages count in MiB)."""
+        """The column of a resource, made on first sight (huge pages count in MiB).
+
+        Raises:
+            InputError: there are too many names.
+        """
         found = self._columns.get(name)
         if found is not None:
             return found
+        if len(self.names) >= MOST_NAMES:
+            expected = f"at most {MOST_NAMES} different resources in a cluster"
+            raise InputError("resource", name, expected, "drop names that nobody uses")
         self._columns[name] = column = len(self.names)
         self.names.append(name)
         self.steps.append(MIB if name.startswith("hugepages-") else 1)
         return column
+
+    def offered(self, names: Iterable[str], where: str) -> None:
+        """Make a column for each resource that a node offers.
+
+        Raises:
+            InputError: there are too many names; those before it have their columns.
+        """
+        for name in names:
+            try:
+                self.column(name)
+            except InputError as error:
+                raise InputError(where, error.value, error.expected, error.hint) from error
+
+    def asked(self, name: str, where: str) -> int:
+        """The column of a resource that a pod asks for.
+
+        Raises:
+            InputError: nobody has named it yet, and there are many names already.
+        """
+        if name not in self._columns and len(self.names) >= MOST_ASKED:
+            expected = f"a resource that is known ({MOST_ASKED} names are; no node offers this one)"
+            raise InputError(where, name, expected, "correct the name, or add a node that has it")
+        return self.column(name)
 
     def known(self, name: str) -> int | None:
         """The column of a resource, or ``None`` when no object has named it yet."""

@@ -72,7 +72,17 @@ def test_gpus_are_reported_by_model() -> None:
     [model] = summarise(harness.plane, meter).models
     assert (model.model, model.nodes, model.gpus) == ("T4", 2, 4)
     assert model.allocated_pct == pytest.approx(100 * model.allocated_milli / 4000)
+    assert model.fragmented_pct is not None
     assert 0 <= model.fragmented_pct <= 100 - model.allocated_pct
+
+
+def test_nothing_is_called_fragmented_where_nobody_wants_a_gpu() -> None:
+    harness = harness_of(make_node("n", cpu="8", gpus=4, model="T4"))
+    meter = Meter(harness.plane)
+    harness.submit(make_pod("web"))
+    harness.settle()
+    [model] = summarise(harness.plane, meter).models
+    assert model.fragmented_pct is None
 
 
 def test_other_resources_leave_out_places_for_pods() -> None:

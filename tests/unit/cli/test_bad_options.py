@@ -1,0 +1,57 @@
+"""Wrong options are told by the names that were typed, and scenarios by their file."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from stretto.cli.main import cli
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,8000,32768,2,T4\n"
+JOBS = "jobid,submitted_s,gpus,duration_s\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "n.csv").write_text(NODES)
+    (tmp_path / "p.csv").write_text(JOBS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("philly", "--gpus", "0"), "'--gpus': 0 is not in the range x>=1"),
+        (("openb", "--nodes", "n.csv", "--node-filter", "model"), "--node-filter: got 'model'"),
+        (("openb", "--nodes", "n.csv", "--node-filter", "modle=T4"), "--node-filter key 'modle'"),
+        (
+            ("openb", "--nodes", "n.csv", "--node-filter", "model=A9"),
+            "--node-filter: got 'model=A9'",
+        ),
+    ],
+)
+def test_an_option_is_named_as_it_was_typed(
+    folder: Path, words: tuple[str, ...], expected: str
+) -> None:
+    result = CliRunner().invoke(cli, ["simulate", "--pods", "p.csv", "--format", *words])
+    assert result.exit_code == 2
+    assert expected in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("policy: fdg", "unknown policy in scenario s.yaml 'fdg'; did you mean fgd?"),
+        (
+            "workloads: [{pods: {cpu: 1, memory: 1Gi, spec: {nodeSelecter: {a: b}}}}]",
+            "nodeSelector",
+        ),
+    ],
+)
+def test_a_scenario_is_named_by_its_file(folder: Path, line: str, expected: str) -> None:
+    (folder / "s.yaml").write_text(f"fleet: {{like: '4cpu-8gib:1'}}\n{line}\n")
+    result = CliRunner().invoke(cli, ["run", "s.yaml"])
+    assert result.exit_code == 2
+    assert "scenario s.yaml" in result.stderr
+    assert expected in result.stderr
