@@ -121,7 +121,7 @@ def _tree(usage: Usage) -> Iterator[str]:
             own = usage.claims.used(queue, column) + usage.promises.used(queue, column)
             if amount != own:
                 yield f"queue {queue} holds {amount} in the tree, {own} by its claims"
-        for branch in tree.leaf(queue).upwards():
+        for branch in tree.leaf(queue).path:
             mine = sums.setdefault(branch.number, {})
             running[branch.number] = running.get(branch.number, 0) + len(units.get(queue, ()))
             for column, amount in held.items():

@@ -22,7 +22,6 @@ from stretto.control.dispatcher.tree import Branch, Room
 from stretto.control.dispatcher.turns import Turns, WeightedTurns
 from stretto.control.dispatcher.usage import Usage
 from stretto.state.resources import PODS
-from stretto.state.shares import dominant
 
 Key = tuple[bool, float]
 """Whether it has what it is guaranteed, and how much it has for its weight: the least is next."""
@@ -87,6 +86,8 @@ class TreeTurns(Turns):
         self._usage = usage
         self._tree = usage.tree
         self._capacity: Mapping[int, int] = {}
+        #: The same without what there is nothing of.
+        self._wholes: tuple[tuple[int, int], ...] = ()
         self._epoch = -1
         self._root: Seat = Seat(self._tree.root, None)
         self._queues: dict[str, Queue] = {}
@@ -102,6 +103,7 @@ class TreeTurns(Turns):
         capacity.pop(PODS, None)
         if capacity != self._capacity:
             self._capacity = capacity
+            self._wholes = tuple((column, whole) for column, whole in capacity.items() if whole)
             self._tree.changed.update(self._tree)
         if self._tree.any_limits and self._tree.freed:
             for queue in self._queues.values():
@@ -142,9 +144,9 @@ class TreeTurns(Turns):
         assert seat.branch.parent is not None
         self._seat(seat.branch.parent).waiting -= 1
 
-    def _put(self, seat: Seat, above: Seat) -> None:
+    def _put(self, seat: Seat, above: Seat, key: Key | None = None) -> None:
         """Give a seat its place in the line of those that are part of ``above``."""
-        has_it, share = seat.key = self._key(seat, above.branch)
+        has_it, share = seat.key = key or self._key(seat, above.branch)
         heapq.heappush(above.heap, (has_it, share, seat.branch.number, seat))
         if len(above.heap) > 2 * above.waiting + SMALL:
             alive = {id(e[3]): e for e in above.heap if _counts(e)}
@@ -161,22 +163,18 @@ class TreeTurns(Turns):
         """The place that a branch would have if it held so much."""
         has_it, weights = not branch.is_owed, branch.weights
         if above.between is Between.DRF:
-            if weights:
-                return has_it, self._weighted(branch, used)
-            return has_it, dominant(used.items(), self._capacity).share / branch.weight
+            share = 0.0
+            for column, whole in self._wholes:
+                amount = used.get(column)
+                if amount:
+                    part = amount / whole
+                    if weights and column in weights:
+                        part *= branch.weight / weights[column]
+                    share = max(share, part)
+            return has_it, share / branch.weight
         amount, whole = used.get(above.resource, 0), self._capacity.get(above.resource, 0)
         share = amount / whole if whole else float(amount)
         return has_it, share / weights.get(above.resource, branch.weight)
-
-    def _weighted(self, branch: Branch, used: Mapping[int, int]) -> float:
-        """The dominant share of a branch whose weight is another for some resources."""
-        weights, weight, capacity = branch.weights, branch.weight, self._capacity
-        shares = (
-            amount / capacity[column] / weights.get(column, weight)
-            for column, amount in used.items()
-            if capacity.get(column)
-        )
-        return max(shares, default=0.0)
 
     def _seat(self, branch: Branch) -> Seat:
         seat = branch.seat
@@ -202,7 +200,7 @@ class TreeTurns(Turns):
             freed: counts what those limits have given back.
         """
         self._let_go(seat, freed)
-        heap = seat.heap
+        heap, limits = seat.heap, self._tree.any_limits
         while heap:
             entry = heap[0]
             below = entry[3]
@@ -212,7 +210,7 @@ class TreeTurns(Turns):
             branch = below.branch
             if seat.branch.between is Between.WEIGHT:
                 seat.time = max(seat.time, below.served)
-            left = branch.narrow(room)
+            left = branch.narrow(room) if limits else None
             if below.queue is not None:
                 found = self._offer(below.queue, left)
             else:
@@ -317,8 +315,9 @@ class TreeTurns(Turns):
                 continue
             if seat.listed and not seat.rests:
                 above = self._seat(branch.parent)
-                if seat.key != self._key(seat, above.branch):
-                    self._put(seat, above)
+                key = self._key(seat, above.branch)
+                if seat.key != key:
+                    self._put(seat, above, key)
         tree.changed.clear()
 
     # ------------------------------------------------------------ who would have how much

@@ -109,7 +109,7 @@ class _Books:
 
     def move(self, queue: str, amounts: Amounts, sign: int) -> None:
         """So much comes to a queue, or leaves it."""
-        for branch in self._tree.leaf(queue).upwards():
+        for branch in self._tree.leaf(queue).path:
             moved = self.moved.setdefault(branch, {})
             for column, amount in amounts:
                 moved[column] = moved.get(column, 0) + sign * amount
@@ -123,7 +123,7 @@ class _Books:
 def _entitled(leaf: Branch, amounts: Amounts, books: _Books) -> list[Branch]:
     """The queue that asks and those above it, as far as its guarantees reach; empty for none."""
     path = [leaf]
-    for branch in leaf.upwards():
+    for branch in leaf.path:
         guarantee = branch.guarantee
         named = [(column, amount) for column, amount in amounts if column in guarantee]
         within = all(books.used(branch, c) + amount <= guarantee[c] for c, amount in named)
@@ -136,7 +136,7 @@ def _entitled(leaf: Branch, amounts: Amounts, books: _Books) -> list[Branch]:
 def _shortfall(leaf: Branch, asked: Asked, books: _Books) -> dict[Branch, dict[int, int]]:
     """By how much limits are in the way, by queue and column."""
     found: dict[Branch, dict[int, int]] = {}
-    for branch in leaf.upwards():
+    for branch in leaf.path:
         lacks = {}
         for column, amount in asked.amounts:
             limit = branch.limit.get(column)
@@ -239,7 +239,7 @@ class _Search:
 
     def _may_go(self, running: Running) -> bool:
         """Whether no queue falls under its guarantee without a pod."""
-        for branch in self._tree.leaf(running.queue).upwards():
+        for branch in self._tree.leaf(running.queue).path:
             if branch.parent is None:
                 return True
             guarantee, freed = branch.guarantee, self._freed.get(branch, {})
@@ -253,10 +253,10 @@ class _Search:
 
     def _is_own(self, branch: Branch) -> bool:
         """Whether a queue is above the one that asks: what leaves there comes back to it."""
-        return branch in self._tree.leaf(self._asked.queue).upwards()
+        return branch in self._tree.leaf(self._asked.queue).path
 
     def _count(self, running: Running, sign: int) -> None:
-        for branch in self._tree.leaf(running.queue).upwards():
+        for branch in self._tree.leaf(running.queue).path:
             freed = self._freed.setdefault(branch, {})
             for column, amount in running.amounts:
                 freed[column] = freed.get(column, 0) + sign * amount
@@ -288,7 +288,7 @@ class _Search:
         return all(freed.get(column, 0) >= amount for column, amount in lacks.items())
 
     def _is_below(self, running: Running, top: Branch) -> bool:
-        return any(branch is top for branch in self._tree.leaf(running.queue).upwards())
+        return any(branch is top for branch in self._tree.leaf(running.queue).path)
 
     def _spare(self, part: list[Running], is_enough: Callable[[], bool]) -> None:
         """Let those stay that are not needed: a whole part, as it was taken."""

@@ -54,12 +54,14 @@ class Branch:
         "freed",
         "guarantee",
         "holds",
+        "is_limited",
         "limit",
         "most_units",
         "name",
         "number",
         "own",
         "parent",
+        "path",
         "resource",
         "running",
         "seat",
@@ -77,6 +79,8 @@ class Branch:
         self.number: int = number
         #: What it is part of; ``None`` for the root.
         self.parent: Branch | None = parent
+        #: It and all that it is part of, the root last.
+        self.path: tuple[Branch, ...] = (self,) if parent is None else (self, *parent.path)
         #: What is part of it.
         self.children: list[Branch] = []
         #: Where units of its own wait, once it has children; ``None`` before.
@@ -97,6 +101,8 @@ class Branch:
         self.most_units: float = inf
         #: What claims and promises hold below it, by column.
         self.used: dict[int, int] = {}
+        #: Whether anything is refused because of it.
+        self.is_limited: bool = False
         #: Units of which something is held or promised.
         self.running: int = 0
         #: Reclaims for which its pods leave: it starts nothing that it is not owed itself.
@@ -107,11 +113,6 @@ class Branch:
         self.state: QueueState = QueueState.OPEN
         #: Where it stands in the turns; theirs to use.
         self.seat: object = None
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether anything is refused because of it."""
-        return bool(self.limit) or self.most_units < inf or bool(self.holds) or self.is_closed
 
     @property
     def is_closed(self) -> bool:
@@ -129,6 +130,13 @@ class Branch:
         used = self.used
         return all(used.get(column, 0) < amount for column, amount in guarantee.items())
 
+    def note_limits(self) -> bool:
+        """Look again whether anything is refused because of it."""
+        drains = self.state is QueueState.DRAINING and not self.children
+        counts = bool(self.limit) or self.most_units < inf
+        self.is_limited = counts or drains or self.holds > 0
+        return self.is_limited
+
     def narrow(self, room: Room | None) -> Room | None:
         """What may still start here, where so much may start above."""
         if not self.is_limited:
@@ -142,13 +150,6 @@ class Branch:
         if room is None:
             return Room(left, units, closed)
         return Room(left, min(units, room.units), closed or room.closed)
-
-    def upwards(self) -> Iterator["Branch"]:
-        """It and all that it is part of."""
-        branch: Branch | None = self
-        while branch is not None:
-            yield branch
-            branch = branch.parent
 
 
 class Tree:
@@ -173,11 +174,14 @@ class Tree:
         self.epoch: int = 0
         self._pool = pool
         self._branches: dict[str, Branch] = {ROOT: self.root}
+        self._leaves: dict[str, Branch] = {}
         #: Pieces of claims and promises, by queue and unit.
         self._pieces: dict[str, dict[str, int]] = {}
         #: What is held or promised, by queue: what a new tree starts from.
         self._held: dict[str, dict[int, int]] = {}
         self._holds: dict[str, int] = {}
+        #: How many queues refuse anything.
+        self._limiting = 0
         self.arrange(queues)
 
     # ------------------------------------------------------------ its shape
@@ -201,7 +205,8 @@ class Tree:
         self._made = 0
         self.root.between = between
         self.root.resource = self._pool.column(resource) if between is Between.FAIR_SHARE else -1
-        self._branches = {ROOT: self.root}
+        self._branches, self._leaves = {ROOT: self.root}, {}
+        self._limiting = 0
         self.faults = layout.faults
         for name, parent in layout.parents.items():
             self._branches[name] = branch = self._make(name, self._branches[parent])
@@ -211,14 +216,14 @@ class Tree:
                 self._settle(branch, by_name[name], layout)
         for name, count in self._holds.items():
             self.leaf(name).holds = count
-        self.any_limits = any(branch.is_limited for branch in self._every())
+        self._note_limits()
         self.any_guarantees = any(branch.guarantee for branch in self._branches.values())
         self.changed, self.freed = set(), set()
         self.epoch += 1
         for name, amounts in self._held.items():
             self._add(self.leaf(name), tuple(amounts.items()), 1)
         for name, units in self._pieces.items():
-            for branch in self.leaf(name).upwards():
+            for branch in self.leaf(name).path:
                 branch.running += len(units)
 
     def _settle(self, branch: Branch, config: QueueConfig, layout: Layout) -> None:
@@ -243,6 +248,12 @@ class Tree:
 
     def leaf(self, name: str) -> Branch:
         """Where units of a queue wait; a queue without settings stands beside the others."""
+        found = self._leaves.get(name)
+        if found is None:
+            found = self._leaves[name] = self._find_leaf(name)
+        return found
+
+    def _find_leaf(self, name: str) -> Branch:
         branch = self._branches.get(name)
         if branch is None:
             branch = self._branches[name] = self._make(name, self.root)
@@ -252,15 +263,24 @@ class Tree:
         if branch.own is None:
             branch.own = self._make(name, branch)
             branch.own.state = branch.state
+            self._limiting += branch.own.note_limits()
+            self.any_limits = self._limiting > 0
         return branch.own
 
     def hold(self, queue: str, sign: int) -> None:
         """A reclaim that takes pods of a queue begins, or is over."""
         leaf = self.leaf(queue)
+        was = leaf.is_limited
         leaf.holds += sign
         self._holds[queue] = leaf.holds
-        self.any_limits = any(branch.is_limited for branch in self._every())
+        leaf.note_limits()
+        self._limiting += leaf.is_limited - was
+        self.any_limits = self._limiting > 0
         self.freed.add(leaf)
+
+    def _note_limits(self) -> None:
+        self._limiting = sum(branch.note_limits() for branch in self._every())
+        self.any_limits = self._limiting > 0
 
     def _every(self) -> Iterator[Branch]:
         """Every queue, with the places of own units."""
@@ -293,7 +313,7 @@ class Tree:
         pieces = self._pieces.setdefault(queue, {})
         pieces[unit] = before = pieces.get(unit, 0) + 1
         if before == 1:
-            for branch in leaf.upwards():
+            for branch in leaf.path:
                 branch.running += 1
             self.freed.add(leaf)
 
@@ -308,22 +328,22 @@ class Tree:
         pieces[unit] -= 1
         if not pieces[unit]:
             del pieces[unit]
-            for branch in leaf.upwards():
+            for branch in leaf.path:
                 branch.running -= 1
-        for branch in leaf.upwards():
-            if branch.is_limited:
-                branch.freed += 1
-            self.freed.add(branch)
+        if self.any_limits:
+            for branch in leaf.path:
+                if branch.is_limited:
+                    branch.freed += 1
+                self.freed.add(branch)
 
     def _add(self, leaf: Branch, amounts: Amounts, sign: int) -> None:
-        changed = self.changed
-        branch: Branch | None = leaf
-        while branch is not None:
-            used = branch.used
-            for column, amount in amounts:
-                used[column] = used.get(column, 0) + sign * amount
-            changed.add(branch)
-            branch = branch.parent
+        path = leaf.path
+        self.changed.update(path)
+        for column, amount in amounts:
+            more = sign * amount
+            for branch in path:
+                used = branch.used
+                used[column] = used.get(column, 0) + more
 
     # ------------------------------------------------------------ reading
 
@@ -344,7 +364,7 @@ class Tree:
         if not self.any_limits:
             return None
         found: Room | None = None
-        for branch in self.leaf(queue).upwards():
+        for branch in self.leaf(queue).path:
             found = branch.narrow(found)
         return found
 

@@ -238,6 +238,9 @@ class Usage:
 
     def _sum(self, rows: Iterable[int]) -> Amounts:
         """What these rows ask together, by column in order."""
+        rows = tuple(rows)
+        if len(rows) == 1:
+            return tuple(sorted(self._asks(rows[0])))
         class_ids = self._pods.class_id
         total: dict[int, int] = {}
         for class_id, count in Counter(int(class_ids[row]) for row in rows).items():

@@ -1,0 +1,180 @@
+"""How long the next unit and a reclaim take in a tree of 10,000 queues.
+
+``python bench/queues.py [--json PATH]``
+
+The tree has three levels (10 × 10 × 100); 100,000 pods of 20 sizes wait in its leaves, and the turn
+goes by dominant share at every level. A step hands out a batch, as a plane does. What is timed is
+all of it: the turn, the unit taken, what is promised to its queue, the shares of those above; in
+CPU seconds, so that neighbours on the machine do not count.
+
+For reclaim half of the queues hold more than they are guaranteed and half of them nothing, on 2,000
+full nodes. One decision finds the pod that leaves so that one of the others gets its own.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from dataclasses import replace
+from time import process_time
+
+import msgspec
+import numpy as np
+
+from stretto.api.heads import MetaHead
+from stretto.control.dispatcher.config import Between, DispatcherConfig, QueueConfig
+from stretto.control.dispatcher.dispatcher import Dispatcher
+from stretto.control.dispatcher.reclaim import Asked, Running, decide
+from stretto.control.dispatcher.tree import Tree
+from stretto.state.changes import Arrival, Changes
+from stretto.state.lifecycle import PodEvent, step_pods
+from stretto.state.pods import NewPod, Pods
+from stretto.state.units import Units
+
+QUEUES, UNITS, NODES, SIZES, BATCH = 10_000, 100_000, 2_000, 20, 1_000
+"""Queues, pods that wait, nodes, different sizes of pods, pods handed out in one step."""
+
+
+class Pool:
+    """A pool of two resources: a pod that asks for much of the one asks for little of the other."""
+
+    def asks(self, class_id: int) -> tuple[tuple[int, int], ...]:
+        """What a pod of a class takes."""
+        return ((0, class_id + 1), (1, 2 * (SIZES - class_id)), (3, 1))
+
+    def capacity(self) -> dict[int, int]:
+        """What there is."""
+        return {0: 2_000_000, 1: 4_000_000, 3: 1 << 30}
+
+    def free(self) -> dict[int, int]:
+        """What is free."""
+        return self.capacity()
+
+    def column(self, name: str) -> int:
+        """The column of a resource."""
+        return {"cpu": 0, "memory": 1, "pods": 3}[name]
+
+    def count(self, name: str, amount: int) -> tuple[int, int]:
+        """A resource as its column counts it."""
+        return self.column(name), amount
+
+    def names(self, column: int, amount: int) -> tuple[str, int]:
+        """The inverse of ``count``."""
+        return {0: "cpu", 1: "memory", 3: "pods"}[column], amount
+
+
+def tree_of(limits: bool) -> list[QueueConfig]:
+    """Ten queues of ten queues of a hundred queues each."""
+    found = []
+    for i in range(10):
+        found.append(QueueConfig(f"q{i}", "DRF", weight=1.0 + i % 3))
+        for j in range(10):
+            found.append(QueueConfig(f"q{i}-{j}", "DRF", parent=f"q{i}"))
+            for k in range(QUEUES // 100):
+                limit = {"cpu": 1_000_000} if limits else {}
+                name = f"q{i}-{j}-{k}"
+                found.append(QueueConfig(name, "FifoSkip", parent=f"q{i}-{j}", limit=limit))
+    return found
+
+
+def leaves() -> list[str]:
+    """Names of the queues that have no queues."""
+    return [f"q{i}-{j}-{k}" for i in range(10) for j in range(10) for k in range(QUEUES // 100)]
+
+
+def next_unit(limits: bool) -> list[float]:
+    """Microseconds a unit, one figure a step."""
+    pods, units = Pods(), Units()
+    config = DispatcherConfig(queues=tuple(tree_of(limits)), between=Between.DRF)
+    dispatcher = Dispatcher(pods, units, config, Pool())
+    dispatcher.add_shard(0)
+    names = leaves()
+    notes = [json.dumps({"stretto.dev/queue": name}).encode() for name in names]
+    made = [NewPod(f"u{i}", "ns", f"p{i}", i % SIZES, 0, 1, 0.0) for i in range(UNITS)]
+    rows = pods.add(made).tolist()
+    changes = Changes()
+    for i, row in enumerate(rows):
+        meta = MetaHead(
+            name=f"p{i}", namespace="ns", uid=f"u{i}", annotations=msgspec.Raw(notes[i % QUEUES])
+        )
+        changes.arrivals.append(Arrival(row, meta, False, f"u{i}"))
+    dispatcher.absorb(changes, 0.0)
+    figures = []
+    for _ in range(40):
+        began = process_time()
+        work = dispatcher.dispatch(0.0, [BATCH])[0]
+        figures.append((process_time() - began) / len(work) * 1e6)
+        sent = np.array([row for each in work for row in each.rows], np.int64)
+        step_pods(pods.state, sent, PodEvent.ASSUME)
+        dispatcher.placed_rows(sent, 0.0)
+    return figures
+
+
+class Ground:
+    """Full nodes: each holds pods of borrowing queues."""
+
+    def __init__(self, running: dict[str, list[Running]]) -> None:
+        self._running = running
+
+    def running(self, queue: str) -> list[Running]:
+        """Pods that may leave."""
+        return self._running.get(queue, [])
+
+    def team(self, unit: str) -> None:
+        """Nobody is part of a gang."""
+        return
+
+    def pending(self) -> list[tuple[str, tuple[tuple[int, int], ...], int]]:
+        """Nothing else is under way."""
+        return []
+
+    def fits(self, slot: int, classes: object, going: object) -> bool:
+        """One pod leaves for each that comes."""
+        return len(list(going)) >= len(list(classes))  # type: ignore[call-overload]
+
+
+def reclaim() -> list[float]:
+    """Milliseconds a decision."""
+    names = set(leaves())
+    configs = [
+        replace(each, guarantee={"cpu": 40}) if each.name in names else each
+        for each in tree_of(limits=False)
+    ]
+    tree, running, row = Tree(Pool(), configs), {}, 0
+    for number, name in enumerate(leaves()):
+        if number % 2:
+            for _ in range(7):
+                amounts = ((0, 8), (1, 4), (3, 1))
+                tree.charge(name, f"u{row}", amounts)
+                one = Running(row, row % NODES, name, f"u{row}", amounts, row % 3, float(row))
+                running.setdefault(name, []).append(one)
+                row += 1
+    figures = []
+    for _ in range(20):
+        asked = Asked("q0-0-0", "new", (7,), ((0, 8), (1, 4), (3, 1)))
+        began = process_time()
+        victims = decide(tree, asked, Ground(running))
+        figures.append((process_time() - began) * 1e3)
+        assert len(victims) == 1
+    return figures
+
+
+def main(words: list[str]) -> None:
+    """Measure and print, or write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", default="", help="write the figures there")
+    given = parser.parse_args(words)
+    figures = {
+        "next_unit_us": statistics.median(next_unit(limits=False)),
+        "next_unit_with_limits_us": statistics.median(next_unit(limits=True)),
+        "reclaim_decision_ms": statistics.median(reclaim()),
+    }
+    for name, figure in figures.items():
+        print(f"{name:28} {figure:8.1f}")
+    if given.json:
+        with open(given.json, "w", encoding="utf-8") as file:
+            json.dump(figures, file, indent=2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
