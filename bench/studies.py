@@ -1,10 +1,11 @@
 """Run the studies in virtual time, and record them.
 
-    python bench/studies.py [--only omega]
+    python bench/studies.py [--only omega] [--data FOLDER]
 
-Runs ``stretto study omega`` and ``stretto study shards`` as they stand, keeps their JSON under
-``bench/results``, their plots under ``docs/images``, and puts the tables into ``docs/omega.md`` and
-``docs/performance.md``. The figures are of virtual time: they are the same on every machine.
+Runs the studies as they stand, keeps their JSON under ``bench/results``, their plots under
+``docs/images``, and puts the tables into the documents. The forecasts need the Philly traces:
+``--data FOLDER`` with ``philly_vc_*.csv``. The figures are of virtual time: they are the same on
+every machine.
 """
 
 import argparse
@@ -22,11 +23,16 @@ SHOWN_MS = (1.0, 10.0, 100.0)
 """Decision times of the shards' table; the plots show all."""
 
 
-def run(study: str) -> dict[str, Any]:
+POOLS = {"0e4a51": 96, "ee9e8c": 224}
+"""GPUs of the pool for each Philly cluster: 1.4 to 1.6 times its mean demand."""
+
+
+def run(study: str, *more: str, name: str = "") -> dict[str, Any]:
     """One study, with its plots in their place."""
-    target = HERE / "results" / f"{study}-{commit()}.json"
+    target = HERE / "results" / f"{name or study}-{commit()}.json"
     stretto = str(Path(sys.executable).parent / "stretto")
-    words = [stretto, "-q", "study", study, "--json", str(target), "--out", str(DOCS / "images")]
+    out = ["--json", str(target), "--out", str(DOCS / "images")]
+    words = [stretto, "-q", "study", study, *more, *out]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     print(f"recorded in {target.relative_to(HERE.parent)}")
     found: dict[str, Any] = json.loads(target.read_text())
@@ -70,6 +76,77 @@ def shards_table(points: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def forecast_rows(cluster: str, gpus: int, reports: list[dict[str, Any]]) -> list[str]:
+    """A row for each order of the queue and source of run times."""
+    return [
+        f"| {cluster}, {gpus} GPUs | {each['queue']} | {each['run_times']} | {each['forecasts']} "
+        f"| {hours(each['mean_wait_s'])} | {hours(each['median_error_s'])} "
+        f"| {hours(each['p90_error_s'])} | {hours(each['bias_s'])} | {each['near']:.0%} "
+        f"| {each['explained'] if each['explained'] is not None else '-'} |"
+        for each in reports
+    ]
+
+
+def forecast_table(data: Path) -> list[str]:
+    """The forecasts of both clusters."""
+    lines = [
+        (
+            "| trace | queue | run times | forecasts | mean wait h | median error h | p90 error h "
+            "| bias h | near | explained |"
+        ),
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for cluster, gpus in POOLS.items():
+        words = ["--pods", str(data / f"philly_vc_{cluster}.csv"), "--gpus", str(gpus)]
+        found = run("forecast", *words, name=f"forecast-{cluster}")["reports"]
+        lines += forecast_rows(cluster, gpus, found)
+    return lines
+
+
+def hours(seconds: float) -> str:
+    """Seconds in hours."""
+    return f"{seconds / 3600:,.2f}"
+
+
+def one_pool_table(found: dict[str, Any]) -> list[str]:
+    """Both pools, then who paid."""
+    lines = [
+        "| | CPU mean | CPU peak | GPU mean | GPU peak |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for pool in found["pools"]:
+        parts = (pool[f"{what}_pct"] for what in ("mean_cpu", "peak_cpu", "mean_gpu", "peak_gpu"))
+        lines.append(f"| {pool['name']} | " + " | ".join(f"{part:.1f} %" for part in parts) + " |")
+    lines += [
+        "",
+        (
+            "| queue | pool | started | mean / p99 / longest wait | waiting at the end | evicted "
+            "| core hours done, lost | GPU hours done, lost |"
+        ),
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    rows = [
+        (each["queue"], pool["name"], each) for pool in found["pools"] for each in pool["queues"]
+    ]
+    order = list(dict.fromkeys(queue for queue, _, _ in rows))
+    for queue, pool, each in sorted(rows, key=lambda row: (order.index(row[0]), row[1])):
+        waits = (each[f"{what}_wait_s"] for what in ("mean", "p99", "max"))
+        lines.append(
+            f"| {queue} | {pool} | {each['started']:,} | {' / '.join(span(w) for w in waits)} "
+            f"| {each['waiting']:,} | {each['evicted']:,} "
+            f"| {each['done_core_h']:,.0f}, {each['lost_core_h']:,.0f} "
+            f"| {each['done_gpu_h']:,.0f}, {each['lost_gpu_h']:,.0f} |"
+        )
+    return lines
+
+
+def span(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 def write(page: Path, mark: str, lines: list[str]) -> None:
     """Put lines between a page's marks."""
     start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
@@ -82,12 +159,17 @@ def write(page: Path, mark: str, lines: list[str]) -> None:
 def main() -> None:
     """Run and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="omega or shards")
+    parser.add_argument("--only", default="", help="omega, shards, forecast or one-pool")
+    parser.add_argument("--data", type=Path, help="folder of the Philly traces")
     asked = parser.parse_args()
     if asked.only in ("", "omega"):
         write(DOCS / "omega.md", "omega", omega_table(run("omega")["points"]))
     if asked.only in ("", "shards"):
         write(DOCS / "performance.md", "shards", shards_table(run("shards")["points"]))
+    if asked.only in ("", "forecast") and asked.data is not None:
+        write(DOCS / "forecast.md", "forecast", forecast_table(asked.data))
+    if asked.only in ("", "one-pool"):
+        write(DOCS / "one-pool.md", "one-pool", one_pool_table(run("one-pool")))
 
 
 if __name__ == "__main__":
