@@ -43,6 +43,51 @@ class Said(NamedTuple):
     body: bytes
 
 
+class _AuditUser(msgspec.Struct, frozen=True):
+    """Who made a request."""
+
+    #: The name.
+    username: str = ""
+
+
+class _AuditObject(msgspec.Struct, frozen=True):
+    """What a request was about."""
+
+    #: Resource in the plural.
+    resource: str = ""
+    #: Subresource; empty for none.
+    subresource: str = ""
+    #: Name of the object.
+    name: str = ""
+
+
+class Call(msgspec.Struct, frozen=True, rename="camel"):
+    """One request as the API server has noted it."""
+
+    #: Verb, as RBAC says it.
+    verb: str
+    #: Who made it.
+    user: _AuditUser
+    #: What it was about.
+    object_ref: _AuditObject = _AuditObject()
+
+    @property
+    def what(self) -> str:
+        """Verb and resource, such as ``create pods/binding``."""
+        about = self.object_ref
+        return f"{self.verb} {about.resource}" + (f"/{about.subresource}" * bool(about.subresource))
+
+
+_AUDIT: Final = msgspec.json.Decoder(Call)
+_AUDIT_POLICY: Final = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+  - level: Metadata
+"""
+
+
 class ControlPlaneConfig(msgspec.Struct, frozen=True):
     """What a control plane is made of."""
 
@@ -50,6 +95,8 @@ class ControlPlaneConfig(msgspec.Struct, frozen=True):
     parts: tuple[str, ...] = ()
     #: Users beside the administrator; they may do what RBAC lets them.
     users: tuple[User, ...] = ()
+    #: Whether every request is noted, for ``ControlPlane.audit``.
+    audited: bool = False
     #: More flags for the API server.
     flags: tuple[str, ...] = ()
     #: More flags for kube-scheduler.
@@ -194,6 +241,12 @@ class ControlPlane:
         name = f"{user}-{server.rpartition(':')[2]}" if server else user
         return self.credentials.kubeconfig(name, server or self.server, {"token": token})
 
+    def audit(self, user: str) -> list[Call]:
+        """Every request that a user has made so far, in order (``audited`` must be set)."""
+        path = self._folder / "audit.log"
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        return [call for line in lines if (call := _AUDIT.decode(line)).user.username == user]
+
     @property
     def port(self) -> int:
         """The API server's port."""
@@ -236,8 +289,16 @@ class ControlPlane:
             "--authorization-mode=Node,RBAC",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--disable-admission-plugins=ServiceAccount",
+            *self._audit_flags(),
             *self._config.flags,
         ]
+
+    def _audit_flags(self) -> list[str]:
+        if not self._config.audited:
+            return []
+        policy = self._folder / "audit-policy.yaml"
+        policy.write_text(_AUDIT_POLICY, encoding="utf-8")
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self._folder / 'audit.log'}"]
 
     def _controller_manager(self) -> list[str]:
         return [
