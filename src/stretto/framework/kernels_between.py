@@ -14,6 +14,7 @@ from stretto.framework.domains.program import CAP, Kind
 from stretto.state.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 _NEVER, _NEAR, _FAR = int(Kind.NEVER), int(Kind.NEAR), int(Kind.FAR)
 _HARD, _SOFT, _WISH = int(Kind.HARD), int(Kind.SOFT), int(Kind.WISH)
 _MIX = 1_000_003
@@ -64,97 +65,126 @@ def _lowest(table, others, t):
 
 
 @njit(**_FLAGS)
-def limits_of(limits, table, others, c):
-    """What constraints come to now, into ``limits``; returns the stamp of the class's maxima."""
+def limits_of(hosts, limits, table, others, c):
+    """What the constraints of a class come to now; returns how many are on hosts, and the stamp.
+
+    ``limits`` gets a number for each constraint, ``hosts`` a row for each on hosts: kind,
+    population (-1 for none), mask, key, limit, and the three numbers of the table.
+    """
     start, stop = table.start[c], table.stop[c]
     may_be_first = 1
     for i in range(start, stop):
         if table.kind[i] == _NEAR and (table.first[i] == 0 or others.total[table.tally[i]] != 0):
             may_be_first = 0
-    stamp = np.int64(table.salt)
+    stamp, count_of_hosts = np.int64(table.salt), 0
     for i in range(start, stop):
-        kind, t, host = table.kind[i], table.tally[i], table.is_host[table.key[i]] > 0
+        kind, t, key = table.kind[i], table.tally[i], table.key[i]
+        host = table.is_host[key] > 0 or kind == _NEVER
         limit = np.int64(0)
         if kind == _NEAR:
             limit = np.int64(may_be_first)
         elif kind == _HARD:
             enough = t >= 0 and others.present[t] >= table.third[i]
-            limit = table.first[i] - table.second[i]
+            limit = np.int64(table.first[i] - table.second[i])
             if enough:
                 limit += _lowest(table, others, t)
         elif kind == _SOFT and not host:
-            limit = _lowest(table, others, t)
+            limit = np.int64(_lowest(table, others, t))
         limits[i - start] = limit
-        if host and kind in (_NEAR, _HARD):
+        if not host:
+            continue
+        if kind in (_NEAR, _HARD):
             stamp = stamp * _MIX + limit + 1
-    return stamp
+        row = hosts[count_of_hosts]
+        row[0], row[1], row[2], row[3], row[4] = kind, -1, 0, key, limit
+        if t >= 0:
+            row[1], row[2] = table.tally_population[t], table.tally_mask[t]
+        row[5], row[6], row[7] = table.first[i], table.second[i], table.third[i]
+        count_of_hosts += 1
+    return count_of_hosts, stamp
 
 
 # ---------------------------------------------------------------- hosts
 
 
-@njit(**_FLAGS)
-def on_hosts(values, sums, low, table, others, limits, c):
-    """Constraints on hosts, worked into the values of a block."""
-    start, stop = table.start[c], table.stop[c]
-    for i in range(start, stop):
-        kind, t, key = table.kind[i], table.tally[i], np.uint64(table.key[i])
-        if kind == _NEVER:
+@njit(**_INTO)
+def on_hosts(values, sums, low, hosts, count_of_hosts, pods, domain, mask, weights):
+    """Constraints on hosts, worked into the values of a block; ``sums`` is a buffer."""
+    wished = False
+    for h in range(count_of_hosts):
+        kind, key = hosts[h, 0], np.uint64(hosts[h, 3])
+        p, m = np.uint64(max(hosts[h, 1], 0)), np.uint64(hosts[h, 2])
+        limit, nobody = hosts[h, 4], hosts[h, 1] < 0
+        if kind == _FAR:
+            for j in range(BLOCK):
+                s = low + np.uint64(j)
+                values[j] *= np.int32((pods[p, s] <= 0) | (domain[key, s] == 0))
+        elif kind == _NEAR:
+            least = np.int32(0 if limit > 0 else 1)
+            for j in range(BLOCK):
+                s = low + np.uint64(j)
+                values[j] *= np.int32((np.int32(pods[p, s]) >= least) & (domain[key, s] > 0))
+        elif kind == _HARD:
+            most, counts = np.int32(limit), np.int32(0 if nobody else 1)
+            for j in range(BLOCK):
+                s = low + np.uint64(j)
+                n = np.int32(pods[p, s]) * np.int32(mask[m, s]) * counts
+                values[j] *= np.int32((n <= most) & (domain[key, s] > 0))
+        elif kind == _SOFT:
+            _add_evenness(values, low, pods, domain, p, key, nobody, hosts[h], weights[1])
+        elif kind == _WISH:
+            weight = np.int32(hosts[h, 5])
+            for j in range(BLOCK):
+                s = low + np.uint64(j)
+                n = np.int32(pods[p, s]) * np.int32(domain[key, s] > 0) * weight
+                sums[j] = n + (sums[j] if wished else np.int32(0))
+            wished = True
+            if h + 1 == count_of_hosts or hosts[h + 1, 0] != _WISH:
+                _add_wishes(values, sums, hosts[h, 6], hosts[h, 7], weights[0])
+        else:
             values[:] = 0
-            return
-        if table.is_host[key] == 0:
-            return
-        p, mask = np.uint64(0), np.uint64(0)
-        if t >= 0:
-            p, mask = np.uint64(table.tally_population[t]), np.uint64(table.tally_mask[t])
-        limit, first, second = np.int32(limits[i - start]), table.first[i], table.second[i]
-        for j in range(BLOCK):
-            s = low + np.uint64(j)
-            there = table.domain[key, s] > 0
-            n = np.int32(0)
-            if t >= 0 and there and (kind == _SOFT or table.mask[mask, s] > 0):
-                n = np.int32(others.pods[p, s])
-            if kind == _FAR:
-                values[j] *= np.int32(n <= 0)
-            elif kind == _NEAR:
-                values[j] *= np.int32(there and (n > 0 or limit > 0))
-            elif kind == _HARD:
-                values[j] *= np.int32(there and n <= limit)
-            elif kind == _SOFT:
-                part = np.int32(100) * first // (first + n) // second
-                if values[j] > 0 and there:
-                    values[j] += np.int32(table.spread_weight * part)
-            else:
-                n *= first
-                sums[j] = n if i == start or table.kind[i - 1] != _WISH else sums[j] + n
-        last = i + 1 == stop or table.kind[i + 1] != _WISH or table.key[i + 1] != table.key[i]
-        if kind == _WISH and last:
-            _add_wishes(values, sums, table, i)
 
 
-@njit(**_FLAGS)
-def _add_wishes(values, sums, table, i):
-    """Preferred terms on hosts, summed up, as scores."""
-    most, total = table.second[i], table.third[i]
+@njit(**_INTO)
+def _add_evenness(values, low, pods, domain, p, key, nobody, host, weight):
+    """A soft constraint on hosts as a score; doubles divide eight at once, and exactly here."""
+    k = np.float64(host[5])
+    counts = np.int32(0 if nobody else 1)
+    constraints = np.float64(host[6])
     for j in range(BLOCK):
-        if values[j] > 0:
-            size = abs(sums[j])
-            part = np.int32(100) * size // (2 * size + most)
-            part = 50 + part if sums[j] >= 0 else 50 - part
-            values[j] += np.int32(table.affinity_weight * (part * most // total))
+        s = low + np.uint64(j)
+        n = np.float64(np.int32(pods[p, s]) * counts)
+        part = np.int32(np.float64(100.0) * k / (k + n))
+        part = np.int32(np.float64(part) / constraints)
+        there = np.int32((values[j] > 0) & (domain[key, s] > 0))
+        values[j] += np.int32(weight) * part * there
+
+
+@njit(**_INTO)
+def _add_wishes(values, sums, most, total, weight):
+    """Preferred terms on hosts, summed up, as a score."""
+    largest, all_keys = np.float64(most), np.float64(total)
+    for j in range(BLOCK):
+        size = np.float64(abs(sums[j]))
+        part = np.int32(np.float64(100.0) * size / (np.float64(2.0) * size + largest))
+        part = np.int32(50) + (part if sums[j] >= 0 else -part)
+        part = np.int32(np.float64(part) * largest / all_keys)
+        values[j] += np.int32(weight) * part * np.int32(values[j] > 0)
 
 
 # ---------------------------------------------------------------- other keys
 
 
 @njit(**_FLAGS)
-def by_domain(allowed, bonus, base, table, others, limits, c):
-    """What each domain of each key says to a class; whether blocks will do, and whether any does.
+def by_domain(keys, table, others, limits, c):
+    """What each domain of each key says to a class; how many keys, and whether blocks will do.
 
-    ``base`` says where a key's domains begin in ``allowed`` and ``bonus``.
+    ``keys`` is (allowed, bonus, base, asked): a yes or no and a bonus for each domain, where each
+    key's domains begin in these, and the keys that the class asks.
     """
+    allowed, bonus, base, asked = keys
     start, stop = table.start[c], table.stop[c]
-    even, some = True, False
+    even, count_of_keys = True, 0
     for i in range(start, stop):
         key, t, kind = table.key[i], table.tally[i], table.kind[i]
         if table.is_host[key] > 0:
@@ -163,7 +193,9 @@ def by_domain(allowed, bonus, base, table, others, limits, c):
         if i == start or table.key[i - 1] != key:
             allowed[first : first + size] = 1
             bonus[first : first + size] = 0
-            even, some = even and table.is_even[key] > 0, True
+            even = even and table.is_even[key] > 0
+            asked[count_of_keys] = key
+            count_of_keys += 1
         offset, limit = 0 if t < 0 else table.tally_offset[t], limits[i - start]
         if kind == _WISH:
             if i == start or table.kind[i - 1] != _WISH or table.key[i - 1] != key:
@@ -183,7 +215,7 @@ def by_domain(allowed, bonus, base, table, others, limits, c):
                 k = np.int64(table.first[i])
                 part = 100 * k // (k + max(n - limit, 0)) // table.second[i]
                 bonus[first + d] += np.int32(table.spread_weight * part)
-    return even, some
+    return count_of_keys, even
 
 
 @njit(**_FLAGS)
@@ -210,31 +242,34 @@ def _wish_domains(bonus, first, table, others, i, stop):
         bonus[first + d] += np.int32(table.affinity_weight * (part * most // total))
 
 
-@njit(**_FLAGS)
-def in_domains(values, low, allowed, bonus, base, table, c):
+@njit(**_INTO)
+def in_domains(values, low, keys, count_of_keys, domain):
     """Work what the domains say into the values of a block."""
-    before = np.int32(-1)
-    for i in range(table.start[c], table.stop[c]):
-        key = table.key[i]
-        if table.is_host[key] > 0 or key == before:
-            continue
-        before, first = key, base[key]
+    allowed, bonus, base, asked = keys
+    for n in range(count_of_keys):
+        key = asked[n]
+        first, of = base[key], np.uint64(key)
         for j in range(BLOCK):
-            d = first + table.domain[key, low + np.uint64(j)]
-            if values[j] > 0:
-                values[j] = (values[j] + bonus[d]) * np.int32(allowed[d])
+            d = first + domain[of, low + np.uint64(j)]
+            values[j] = (values[j] + bonus[d]) * np.int32(allowed[d]) * np.int32(values[j] > 0)
 
 
 @njit(**_FLAGS)
-def may_stay(scratch, c, s, value, table, others, limits, keys):
-    """Whether a pinned slot, worth ``value`` by itself, is good in view of other pods."""
-    values, sums = scratch[0], scratch[4]
+def may_stay(values, sums, value, c, s, table, others, buffers, count_of_hosts):
+    """Whether a slot, worth ``value`` by itself, is good in view of other pods.
+
+    ``buffers`` is (hosts, limits, keys), with the limits of now.
+    """
+    hosts, limits, keys = buffers
     values[:] = 0
     values[s % BLOCK] = value
     low = np.uint64(s // BLOCK * BLOCK)
-    on_hosts(values, sums, low, table, others, limits, c)
-    by_domain(keys[0], keys[1], keys[2], table, others, limits, c)
-    in_domains(values, low, keys[0], keys[1], keys[2], table, c)
+    weights = (table.affinity_weight, table.spread_weight)
+    on_hosts(
+        values, sums, low, hosts, count_of_hosts, others.pods, table.domain, table.mask, weights
+    )
+    count_of_keys, _ = by_domain(keys, table, others, limits, c)
+    in_domains(values, low, keys, count_of_keys, table.domain)
     return values[s % BLOCK] > 0
 
 
@@ -248,22 +283,30 @@ def may_recover(table, c):
 
 
 @njit(**_FLAGS)
+def buffers_of(table):
+    """Room for what the constraints of any class come to: (hosts, limits, keys)."""
+    size = table.is_host.shape[0]
+    base = np.zeros(size + 1, np.int64)
+    for key in range(size):
+        base[key + 1] = base[key] + (0 if table.is_host[key] > 0 else table.domains[key])
+    most = 1
+    for c in range(table.start.shape[0]):
+        most = max(most, table.stop[c] - table.start[c])
+    room = base[size] + 1
+    keys = (np.ones(room, np.uint8), np.zeros(room, np.int32), base, np.zeros(size + 1, np.int64))
+    return np.zeros((most, 8), np.int64), np.zeros(most, np.int64), keys
+
+
+@njit(**_FLAGS)
 def recheck(table, others, class_ids, slots):
     """How many claims hold before the first that does not; those are counted."""
-    base = np.zeros(table.is_host.shape[0] + 1, np.int64)
-    for key in range(table.is_host.shape[0]):
-        base[key + 1] = base[key] + (0 if table.is_host[key] > 0 else table.domains[key])
-    keys = (np.ones(base[-1] + 1, np.uint8), np.zeros(base[-1] + 1, np.int32), base)
-    scratch = (np.zeros(BLOCK, np.int32), 0, 0, 0, np.zeros(BLOCK, np.int32))
-    most = 1
-    for c in class_ids:
-        most = max(most, table.stop[c] - table.start[c])
-    limits = np.zeros(most, np.int64)
+    buffers = buffers_of(table)
+    values, sums = np.zeros(BLOCK, np.int32), np.zeros(BLOCK, np.int32)
     for i in range(slots.shape[0]):
         c, s = class_ids[i], slots[i]
         if table.stop[c] > table.start[c]:
-            limits_of(limits, table, others, c)
-            if not may_stay(scratch, c, s, 1, table, others, limits, keys):
+            hosts, _ = limits_of(buffers[0], buffers[1], table, others, c)
+            if not may_stay(values, sums, np.int32(1), c, s, table, others, buffers, hosts):
                 return i
         count(table, others, c, s, 1)
     return slots.shape[0]

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from stretto.framework.kernels_between import (
+    buffers_of,
     by_domain,
     count,
     in_domains,
@@ -48,23 +49,27 @@ from stretto.framework.program import Pick
 from stretto.state.slots import BLOCK
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
 _ROTATE, _RANK, _RANDOM = int(Pick.ROTATE), int(Pick.RANK), int(Pick.RANDOM)
 
 
 # ---------------------------------------------------------------- maxima and the choice
 
 
-@njit(**_FLAGS)
+@njit(**_INTO)
 def _values(scratch, what, low, classes, static, rates, state, among):
     """A class's values on a block, hosts' constraints worked in."""
     values, sums = scratch[0], scratch[4]
     _, c, ask, narrow = what
     weights, unit = rates
-    table, others, limits = among
+    table, others, buffers, hosts = among
     _block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
     if narrow:
         _narrow(values, low, classes, static, c, state)
-    on_hosts(values, sums, low, table, others, limits, c)
+    if hosts > 0:
+        own = (table.affinity_weight, table.spread_weight)
+        rows = buffers[0]
+        on_hosts(values, sums, low, rows, hosts, others.pods, table.domain, table.mask, own)
 
 
 @njit(**_FLAGS)
@@ -73,11 +78,11 @@ def _catch_up(scratch, what, classes, static, rates, state, cache, logged, among
     values, todo, marks = scratch[0], scratch[1], scratch[2]
     k = what[0]
     log, begin, length = logged
-    others = among[1]
+    stamps = among[1].stamp
     peaks, position = cache.peak, cache.position
     first, count = position[k] - begin, peaks.shape[1]
-    every = first < 0 or length - first > FEW * count or others.stamp[k] != stamp
-    others.stamp[k] = stamp
+    every = first < 0 or length - first > FEW * count or stamps[k] != stamp
+    stamps[k] = stamp
     position[k] = begin + length
     if not every:
         marks[count] += 1
@@ -89,41 +94,48 @@ def _catch_up(scratch, what, classes, static, rates, state, cache, logged, among
 
 
 @njit(**_FLAGS)
-def _weigh(scratch, what, classes, static, rates, state, cache, choice, among, keys):
-    """Maxima of blocks and ranges with what domains say; whether all values were written down."""
+def _weigh(scratch, what, classes, static, rates, state, cache, choice, among):
+    """Maxima of blocks and ranges with what domains say; how many keys, and whether blocks did."""
     values, row, raised, tops = scratch[0], scratch[5], scratch[6], scratch[7]
     k, c = what[0], what[1]
-    table, others, limits = among
-    allowed, bonus, base = keys
-    even, some = by_domain(allowed, bonus, base, table, others, limits, c)
-    peaks, range_of = cache.peak, choice.range_of
-    tops[0] = 0
-    for b in range(peaks.shape[1]):
-        top = np.int32(peaks[k, b])
-        if top > 0 and some and even:
-            before = np.int32(-1)
-            for i in range(table.start[c], table.stop[c]):
-                key = table.key[i]
-                if table.is_host[key] == 0 and key != before:
-                    before = key
-                    d = base[key] + table.block_domain[key, b]
-                    top = (top + bonus[d]) * np.int32(allowed[d]) if top > 0 else top
-        elif top > 0 and some:
-            low = np.uint64(b * BLOCK)
-            _values(scratch, what, low, classes, static, rates, state, among)
-            in_domains(values, low, allowed, bonus, base, table, c)
-            row[b * BLOCK : (b + 1) * BLOCK] = values
-            top = np.int32(_top_of(values))
-        raised[0, b] = top
+    table, others, buffers, _ = among
+    keys = buffers[2]
+    allowed, bonus, base, asked = keys
+    count_of_keys, even = by_domain(keys, table, others, buffers[1], c)
+    peaks, range_of, block_domain = cache.peak, choice.range_of, table.block_domain
+    blocks = peaks.shape[1]
+    for b in range(blocks):
+        raised[0, b] = peaks[k, b]
+    for n in range(count_of_keys):
+        if not even:
+            break
+        key = asked[n]
+        first = base[key]
+        for b in range(blocks):
+            d, top = first + block_domain[key, b], np.int32(raised[0, b])
+            raised[0, b] = (top + bonus[d]) * np.int32(allowed[d]) * np.int32(top > 0)
+    if not even:
+        for b in range(blocks):
+            if raised[0, b] > 0:
+                low = np.uint64(b * BLOCK)
+                _values(scratch, what, low, classes, static, rates, state, among)
+                in_domains(values, low, keys, count_of_keys, table.domain)
+                for j in range(BLOCK):
+                    row[b * BLOCK + j] = values[j]
+                raised[0, b] = _top_of(values)
+    for r in range(tops.shape[1]):
+        tops[0, r] = 0
+    for b in range(blocks):
         tops[0, range_of[b]] = max(tops[0, range_of[b]], raised[0, b])
-    return some and not even
+    return count_of_keys, even
 
 
 @njit(**_FLAGS)
-def _find(scratch, what, classes, static, rates, state, cache, choice, draw, among, keys):
+def _find(scratch, what, classes, static, rates, state, cache, choice, draw, among):
     """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
     values, todo, row, raised, tops = scratch[0], scratch[1], scratch[5], scratch[6], scratch[7]
-    written = _weigh(scratch, what, classes, static, rates, state, cache, choice, among, keys)
+    keys, domain = among[2][2], among[0].domain
+    asked, even = _weigh(scratch, what, classes, static, rates, state, cache, choice, among)
     top, mine, zone = _zone_in_turn(tops, 0, choice)
     if top == 0:
         return -1
@@ -138,11 +150,12 @@ def _find(scratch, what, classes, static, rates, state, cache, choice, draw, amo
     for i in range(looks):
         b = todo[i % count]
         low = np.uint64(b * BLOCK)
-        if written:
-            values[:] = row[b * BLOCK : (b + 1) * BLOCK]
-        else:
+        if even:
             _values(scratch, what, low, classes, static, rates, state, among)
-            in_domains(values, low, keys[0], keys[1], keys[2], among[0], what[1])
+            in_domains(values, low, keys, asked, domain)
+        else:
+            for j in range(BLOCK):
+                values[j] = row[b * BLOCK + j]
         if choice.pick == _ROTATE:
             begin = start % BLOCK if i == 0 and b == start // BLOCK else 0
             found = _first_from(values, top, begin)
@@ -179,16 +192,8 @@ def place(program, state, cache, log, log_state, choice, batch, table, others):
     ``DomainState``).
     """
     count_of_blocks, size = cache.peak.shape[1], state[0].shape[1]
-    base = np.zeros(table.is_host.shape[0] + 1, np.int64)
-    for key in range(table.is_host.shape[0]):
-        base[key + 1] = base[key] + (0 if table.is_host[key] > 0 else table.domains[key])
-    keys = (np.ones(base[-1] + 1, np.uint8), np.zeros(base[-1] + 1, np.int32), base)
-    most = 1
-    for c in range(table.start.shape[0]):
-        most = max(most, table.stop[c] - table.start[c])
-    limits = np.zeros(most, np.int64)
     four = scratch_of(count_of_blocks)
-    buffers = (
+    scratch = (
         four[0],
         four[1],
         four[2],
@@ -198,17 +203,16 @@ def place(program, state, cache, log, log_state, choice, batch, table, others):
         np.zeros((1, count_of_blocks), np.int16),
         np.zeros((1, cache.top.shape[1]), np.int16),
     )
-    among = (table, others, limits)
-    return _place(program, state, cache, (log, log_state), choice, batch, buffers, among, keys)
+    lent = (table, others, buffers_of(table))
+    return _place(program, state, cache, (log, log_state), choice, batch, scratch, lent)
 
 
 @njit(**_FLAGS)
-def _place(program, state, cache, logged, choice, batch, buffers, lent, keys):
+def _place(program, state, cache, logged, choice, batch, own, lent):
     """``place`` with buffers: whoever calls holds every array, so none is counted in here."""
     state, cache, choice, batch = borrowed((state, cache, choice, batch))
-    scratch, (log, log_state) = borrowed(buffers), borrowed(logged)
-    among, keys = borrowed(lent), borrowed(keys)
-    table, others, limits = among
+    scratch, (log, log_state) = borrowed(own), borrowed(logged)
+    table, others, buffers = borrowed(lent)
     classes, static, pair, scores, typical, thresholds = borrowed(program)
     four = (scratch[0], scratch[1], scratch[2], scratch[3])
     class_id, pin, slot, devices = batch.class_id, batch.pin, batch.slot, batch.devices
@@ -225,12 +229,15 @@ def _place(program, state, cache, logged, choice, batch, buffers, lent, keys):
                 slot[i] = -1
                 continue
             judged = table.stop[c] > table.start[c]
-            stamp = limits_of(limits, table, others, c) if judged else np.int64(0)
+            hosts, stamp = 0, np.int64(0)
+            if judged:
+                hosts, stamp = limits_of(buffers[0], buffers[1], table, others, c)
             if s >= 0:
                 value = slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
-                if value == 0 or (
-                    judged and not may_stay(scratch, c, s, value, table, others, limits, keys)
-                ):
+                if value > 0 and judged:
+                    values, sums = scratch[0], scratch[4]
+                    value *= may_stay(values, sums, value, c, s, table, others, buffers, hosts)
+                if value == 0:
                     s = -1
             else:
                 narrow = _is_narrow(classes, static, c)
@@ -238,14 +245,14 @@ def _place(program, state, cache, logged, choice, batch, buffers, lent, keys):
                 span = (log, log_state[0], log_state[1])
                 behind = position[what[0]] != log_state[0] + log_state[1]
                 if judged:
+                    among = (table, others, buffers, hosts)
                     if behind or others.stamp[what[0]] != stamp:
                         _catch_up(
                             scratch, what, classes, static, rates, state, cache, span, among, stamp
                         )
                     s = _find(
-                        scratch, what, classes, static, rates, state, cache, choice, draw[i],
-                        among, keys,
-                    )  # fmt: skip
+                        scratch, what, classes, static, rates, state, cache, choice, draw[i], among
+                    )
                 else:
                     if behind:
                         catch_up_alone(
