@@ -315,8 +315,9 @@ def _record(console: Console, job: _Job, told: dict[str, Any]) -> str:
             summary=told,
         )
         parts = Parts(
-            job.site.store, plane.cluster, plane.units, live.recorder, live.start, live.failures
-        )
+            job.site.store, plane.cluster, plane.units, live.recorder, live.start, live.failures,
+            plane.dispatcher.views,
+        )  # fmt: skip
         write_record(path, facts, parts)
         records.prune()
     except (OSError, StrettoError) as error:

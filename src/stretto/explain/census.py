@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.control.dispatcher.views import Views
 from stretto.explain.inquiry import Inquiry
 from stretto.explain.pending import of_nodes
 from stretto.explain.reasons import TIERS, Code
@@ -22,6 +23,8 @@ from stretto.state.units import NO_GROUP, Unit, Units
 
 ASKED: Final = 64
 """Classes asked in one census."""
+QUEUED_ASKED: Final = 20_000
+"""Pods in queues with limits that are looked at in one census."""
 KEPT_FOR: Final = 10.0
 """Seconds for which an answer is as good as new."""
 NOT_ASKED: Final = "not-looked-at"
@@ -42,8 +45,9 @@ _BY_STATE: Final = {
 class Census:
     """Counts the pods of one plane that wait."""
 
-    def __init__(self, engine: Engine, units: Units) -> None:
-        """Nobody has been asked yet."""
+    def __init__(self, engine: Engine, units: Units, views: Views | None = None) -> None:
+        """Nobody has been asked yet; ``views`` tell of limits of queues."""
+        self._views = views
         self._engine = engine
         self._units = units
         self._columns = Columns(engine.cluster.ledger)
@@ -57,6 +61,8 @@ class Census:
         for state, code in _BY_STATE.items():
             found[states == state] = _NUMBER[code]
         unknown = self._ask_classes(states, found, now)
+        if self._views is not None and self._views.has_limits:
+            self._ask_queues(states, found)
         self._ask_gangs(states, found)
         counts = np.bincount(found[found >= 0], minlength=len(_CODES)).tolist()
         told = {code.value: n for code, n in zip(_CODES, counts, strict=True) if n}
@@ -102,6 +108,21 @@ class Census:
         code = said[0].code if said else Code.QUEUED
         self._kept[class_id] = pod.serial, now, code
         return code
+
+    def _ask_queues(self, states: npt.NDArray[np.uint8], found: npt.NDArray[np.int16]) -> None:
+        """Pods whose queue has no room by its limits; of very many, the first are asked."""
+        assert self._views is not None
+        classes = self._engine.cluster.pods.class_id
+        kept: dict[tuple[str, int, int], bool] = {}
+        for row in np.flatnonzero(states == PodState.PENDING)[:QUEUED_ASKED].tolist():
+            unit = self._units.of_row(row)
+            if unit is None:
+                continue
+            key = (unit.queue, int(classes[row]), unit.still_needed)
+            if key not in kept:
+                kept[key] = bool(self._views.limits(unit))
+            if kept[key]:
+                found[row] = _NUMBER[Code.QUEUE_LIMIT]
 
     def _ask_gangs(self, states: npt.NDArray[np.uint8], found: npt.NDArray[np.int16]) -> None:
         """Codes of pods that wait for their gang, unit by unit."""

@@ -73,7 +73,7 @@ class Metrics:
         self._watched = watched
         self._clock = clock
         self._profile = watched.engine.profile.scheduler_names[0]
-        self._census = Census(watched.engine, watched.units)
+        self._census = Census(watched.engine, watched.units, watched.views)
         #: int64[row]: serial of the pod whose attempts are counted in the row.
         self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: int32[row]: attempts of that pod that came to nothing.

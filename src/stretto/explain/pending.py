@@ -132,6 +132,8 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     found = []
     if unit.failure:
         found.append(reason(Code.GANG_TIMED_OUT, f"Its unit was given up: {unit.failure}."))
+    if unit.quota:
+        found.append(reason(Code.QUEUE_LIMIT, f"A limit is reached: {unit.quota}."))
     if not unit.is_gang:
         return found
     exist = unit.placed + unit.waiting

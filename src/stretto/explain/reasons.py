@@ -60,6 +60,8 @@ class Code(Enum):
     GANG_INCOMPLETE = "gang-incomplete"
     #: Its gang was given up: it took too long.
     GANG_TIMED_OUT = "gang-timed-out"
+    #: A limit of its queue, or of one that its queue is part of, is reached.
+    QUEUE_LIMIT = "queue-limit"
     #: Nodes that could hold it are full now.
     NO_ROOM = "no-room"
     #: It fits, but not all of its gang do.
@@ -88,6 +90,7 @@ TIERS: Final[Mapping[Code, Tier]] = {
     Code.GANG_TOO_BIG: Tier.NEVER_FITS,
     Code.GANG_INCOMPLETE: Tier.GANG_SHORT,
     Code.GANG_TIMED_OUT: Tier.GANG_SHORT,
+    Code.QUEUE_LIMIT: Tier.QUOTA,
     Code.NO_ROOM: Tier.WAITING,
     Code.GANG_SHORT: Tier.GANG_SHORT,
     Code.CONFLICT: Tier.CONFLICT,

@@ -16,8 +16,9 @@ import numpy as np
 
 from stretto.api.kinds import KINDS, POD, Kind
 from stretto.base.errors import InputError
+from stretto.control.dispatcher.views import Views
 from stretto.explain.recorder import Recorder, StepBatch, StepKind
-from stretto.explain.standing import UnitFacts, facts_of, positions
+from stretto.explain.standing import UnitFacts, facts_of, positions, quota_words
 from stretto.explain.steps import NO_NEWS, News
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import UnitState
@@ -98,6 +99,8 @@ class Parts(msgspec.Struct, frozen=True):
     start: float = 0.0
     #: Why units were given up, by unit.
     failures: dict[Unit, str] = {}
+    #: Tells of limits of queues; ``None`` where nobody asked.
+    views: Views | None = None
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -222,7 +225,8 @@ def _is_plain(unit: Unit) -> bool:
 
 
 def _facts(unit: Unit, place: tuple[int, int], parts: Parts) -> UnitFacts:
-    return facts_of(unit, place, parts.start, parts.failures.get(unit, ""))
+    quota = quota_words(parts.views, unit)
+    return facts_of(unit, place, parts.start, parts.failures.get(unit, ""), quota)
 
 
 def _text(value: object) -> str:

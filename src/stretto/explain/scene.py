@@ -14,10 +14,11 @@ import numpy as np
 from stretto.api.heads import decode_pod_head
 from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
+from stretto.control.dispatcher.views import Views
 from stretto.explain.nearest import nearest
 from stretto.explain.reasons import Code, Reason, reason
 from stretto.explain.record_file import RecordFile, RunFacts, Standing
-from stretto.explain.standing import UnitFacts, facts_of, positions
+from stretto.explain.standing import UnitFacts, facts_of, positions, quota_words
 from stretto.explain.steps import StepFact, told
 from stretto.framework.contract import View
 from stretto.framework.outside import known_rules
@@ -146,9 +147,10 @@ class Scene:
 class LiveNotes:
     """Units as the dispatcher has them now."""
 
-    def __init__(self, units: Units) -> None:
+    def __init__(self, units: Units, views: Views | None = None) -> None:
         """Notes over a plane's units, which do not move meanwhile."""
         self._units = units
+        self._views = views
         self._positions: dict[Unit, tuple[int, int]] | None = None
 
     def unit_of(self, row: int) -> UnitFacts | None:
@@ -158,7 +160,8 @@ class LiveNotes:
             return None
         if self._positions is None:
             self._positions = positions(self._units)
-        return facts_of(unit, self._positions.get(unit, (0, 0)))
+        quota = quota_words(self._views, unit)
+        return facts_of(unit, self._positions.get(unit, (0, 0)), quota=quota)
 
     def members(self, row: int) -> list[int]:
         """Rows of its unit that want a node."""
@@ -170,9 +173,11 @@ class LiveNotes:
         return ()
 
 
-def live_scene(cluster: Cluster, profile: Profile, units: Units) -> Scene:
-    """The scene of a plane as it is now."""
-    return Scene(cluster, profile, LiveNotes(units))
+def live_scene(
+    cluster: Cluster, profile: Profile, units: Units, views: Views | None = None
+) -> Scene:
+    """The scene of a plane as it is now; ``views`` of its dispatcher tell of limits of queues."""
+    return Scene(cluster, profile, LiveNotes(units, views))
 
 
 # ---------------------------------------------------------------- from a record

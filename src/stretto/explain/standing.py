@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from stretto.control.dispatcher.views import Limit, Views
+from stretto.explain.amounts import spoken
 from stretto.state.lifecycle import UnitState
 from stretto.state.units import NO_GROUP, Cure, Unit, Units
 
@@ -42,6 +44,8 @@ class UnitFacts(msgspec.Struct, frozen=True):
     failure: str = ""
     #: Whether the whole of it has been on nodes once.
     scheduled: bool = False
+    #: Which limit of which queue keeps it waiting, in a sentence; empty where none does.
+    quota: str = ""
 
     @property
     def is_gang(self) -> bool:
@@ -70,7 +74,7 @@ def positions(units: Units) -> dict[Unit, tuple[int, int]]:
 
 
 def facts_of(
-    unit: Unit, place: tuple[int, int], start: float = 0.0, failure: str = ""
+    unit: Unit, place: tuple[int, int], start: float = 0.0, failure: str = "", quota: str = ""
 ) -> UnitFacts:
     """A unit as values; times count from ``start``."""
     return UnitFacts(
@@ -89,7 +93,25 @@ def facts_of(
         cures=unit.cures,
         failure=failure,
         scheduled=unit.scheduled,
+        quota=quota,
     )
+
+
+def quota_words(views: Views | None, unit: Unit) -> str:
+    """Which limits of its queues keep a unit waiting, in a sentence; empty where none does."""
+    limits = views.limits(unit) if views is not None else ()
+    return "; ".join(map(_limit_words, limits))
+
+
+def _limit_words(limit: Limit) -> str:
+    queue = f"queue {limit.queue}"
+    if limit.most < 0:
+        return f"{queue} starts nothing now: it drains, or gives back what it borrowed"
+    if not limit.resource:
+        return f"{queue} runs {limit.held} units, which is all it may"
+    held, most = spoken(limit.resource, limit.held), spoken(limit.resource, limit.most)
+    more = spoken(limit.resource, limit.asked)
+    return f"{queue} holds {held} of its limit of {most}, and {more} more would pass it"
 
 
 CURE_WORDS: Final[Mapping[Cure, str]] = {

@@ -16,7 +16,7 @@ from stretto.explain.inquiry import Inquiry
 from stretto.explain.pending import reasons_of
 from stretto.explain.reasons import Code, Reason, reason
 from stretto.explain.scene import Scene, live_scene, not_handled
-from stretto.explain.standing import facts_of
+from stretto.explain.standing import facts_of, quota_words
 from stretto.framework.contract import View
 from stretto.plane import Plane
 from stretto.state.lifecycle import PodState
@@ -112,7 +112,9 @@ class Asker:
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         inquiry = Inquiry(self._scene.profile.filters, pod, self._view, self._slots)
         unit = self._plane.units.of_row(row)
-        facts = facts_of(unit, (0, 0)) if unit is not None else None
+        views = self._plane.dispatcher.views
+        quota = quota_words(views, unit) if unit is not None else ""
+        facts = facts_of(unit, (0, 0), quota=quota) if unit is not None else None
         gang = gang_of(self._scene, row, facts) if self._may_ask_gang(unit) else None
         state = PodState(int(cluster.pods.state[row]))
         found = reasons_of(inquiry, state, facts, gang)

@@ -39,6 +39,21 @@ class WaitingFor(NamedTuple):
     until: float = float("inf")
 
 
+class Limit(NamedTuple):
+    """A limit of a queue that keeps a unit waiting."""
+
+    #: The queue: the unit's own or one that it is part of.
+    queue: str
+    #: The resource; empty where the number of units that run is limited.
+    resource: str
+    #: What the queue holds of it, in the resource's own unit; or units that run.
+    held: int
+    #: How much more the unit asks for.
+    asked: int
+    #: The limit; -1 where nothing starts at all, because the queue drains or gives back.
+    most: int
+
+
 class Views:
     """Reads places."""
 
@@ -76,6 +91,31 @@ class Views:
         if usage is None:
             return {}
         return {queue: usage.claims.usage(queue) for queue in usage.claims.queues()}
+
+    def limits(self, unit: Unit) -> tuple[Limit, ...]:
+        """The limits of its queues that keep a unit waiting, its own queue's first."""
+        usage = self._places.usage
+        if usage is None or not unit.pending or usage.may_start(unit):
+            return ()
+        demand, found = usage.demand(unit), []
+        for branch in usage.tree.leaf(unit.queue).path:
+            if branch.is_closed:
+                found.append(Limit(branch.name, "", branch.running, 1, -1))
+            for column, amount in demand.least:
+                held, most = branch.used.get(column, 0), branch.limit.get(column)
+                if most is not None and held + amount > most:
+                    name, held = usage.pool.names(column, held)
+                    more, limit = usage.pool.names(column, amount), usage.pool.names(column, most)
+                    found.append(Limit(branch.name, name, held, more[1], limit[1]))
+            if demand.fresh and branch.running + 1 > branch.most_units:
+                found.append(Limit(branch.name, "", branch.running, 1, int(branch.most_units)))
+        return tuple(found)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether any queue limits what may start."""
+        usage = self._places.usage
+        return usage is not None and usage.tree.any_limits
 
     def outstanding(self) -> Mapping[int, int]:
         """Pods that each living shard has been given and has not answered."""

@@ -1,0 +1,70 @@
+"""Limits of queues as reasons: which limit of which queue, in words, in metrics, in records."""
+
+import msgspec
+
+from stretto.api.kinds import QUEUE
+from stretto.api.meta import ObjectMeta
+from stretto.api.scheduling import Queue, QueueSpec
+from stretto.control.dispatcher.config import queue_config
+from stretto.explain.census import Census
+from stretto.explain.reasons import Code, Tier
+from stretto.explain.scene import live_scene
+from stretto.explain.why import Explanation, explain_pod
+from stretto.framework.profile import load_profile
+from stretto.plane import dispatcher_config
+from stretto.sim.pending import waiting_pods
+from stretto.testing import Harness, make_node, make_pod
+
+NOTES = {"stretto.dev/queue": "team"}
+
+
+def harness(**spec: object) -> Harness:
+    queue = Queue(ObjectMeta(name="team"), msgspec.convert(spec, QueueSpec))
+    config = dispatcher_config(load_profile("default")).having([queue_config(queue)])
+    nodes = [make_node("n", cpu="64")]
+    made = Harness(nodes=nodes, config={"tier": "numpy", "dispatcher": config})
+    body = msgspec.json.encode({"metadata": {"name": "team"}, "spec": spec})
+    made.create(QUEUE, body)
+    made.submit(*(make_pod(f"p{i}", cpu="2", annotations=NOTES) for i in range(3)))
+    made.settle()
+    return made
+
+
+def told(at: Harness, pod: str) -> Explanation:
+    plane = at.plane
+    views = plane.dispatcher.views
+    return explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units, views), pod)
+
+
+def waiting(at: Harness) -> str:
+    return next(name for name, node in at.placements().items() if not node)
+
+
+def test_the_limit_that_keeps_a_pod_waiting_is_the_reason() -> None:
+    at = harness(limit={"cpu": 5})
+    said = told(at, waiting(at))
+    assert said.dominant is not None
+    assert (said.dominant.code, said.dominant.tier) == (Code.QUEUE_LIMIT, Tier.QUOTA)
+    words = "queue team holds 4 cores of its limit of 5 cores, and 2 cores more would pass it"
+    assert words in said.dominant.sentence
+
+
+def test_units_that_may_run_are_a_limit_too() -> None:
+    at = harness(maxRunningUnits=1)
+    said = told(at, waiting(at))
+    assert said.dominant is not None
+    assert "queue team runs 1 units, which is all it may" in said.dominant.sentence
+
+
+def test_pods_under_a_limit_are_counted_under_its_code() -> None:
+    at = harness(limit={"cpu": 5})
+    plane = at.plane
+    census = Census(plane.engine, plane.units, plane.dispatcher.views)
+    assert census.counts(0.0) == {"queue-limit": 1}
+    assert [(each.code, each.pods) for each in waiting_pods(plane)] == [("queue-limit", 1)]
+
+
+def test_nothing_is_said_of_limits_where_there_is_room() -> None:
+    at = harness(limit={"cpu": 50})
+    assert at.plane.dispatcher.views.has_limits
+    assert Census(at.plane.engine, at.plane.units, at.plane.dispatcher.views).counts(0.0) == {}
