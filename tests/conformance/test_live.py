@@ -7,6 +7,8 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
+from stretto.explain.scene import live_scene
+from stretto.explain.why import explain_pod
 from stretto.lab import conformance
 from stretto.lab.conformance import Case
 from stretto.state.claims import Plan
@@ -73,6 +75,27 @@ def victims(plane: Parity, plans: "list[Plan]") -> Iterator[tuple[str, list[str]
         for each in plan.preemptions:
             slot = int(plan.slots[plan.units[each.claims].start])
             yield cluster.nodes.names[slot], [cluster.pods.name[row] for row in each.victims]
+
+
+def explained(case: Case) -> tuple[str, str]:
+    """What a plane said of a pod that fits nowhere, and what an explanation says of it."""
+    plane = plane_of(case, preempts=False)
+    assert case.pod is not None
+    plane.submit_pod(case.pod)
+    plane.settle()
+    name = case.pod.metadata.name
+    scene = live_scene(plane.plane.cluster, plane.plane.config.profile, plane.plane.units)
+    told = explain_pod(scene, f"{case.pod.metadata.namespace}/{name}")
+    assert told.nodes is not None
+    return plane.said[name], told.nodes.message
+
+
+@pytest.mark.timeout(60)
+def test_what_is_explained_is_what_was_said() -> None:
+    cases = [c for c in single_cases(DATA / "cases.jsonl.gz") if not c.expect["feasible"]]
+    pairs = list(map(explained, cases[:60]))
+    assert len(pairs) == 60
+    assert [pair for pair in pairs if pair[0] != pair[1]] == []
 
 
 @pytest.mark.timeout(60)

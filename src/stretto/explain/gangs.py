@@ -14,7 +14,9 @@ from stretto.explain.cures import Cure
 from stretto.explain.inquiry import Inquiry, NearFacts
 from stretto.explain.scene import Scene
 from stretto.explain.standing import UnitFacts
-from stretto.framework.runtime import Request, Runtime
+from stretto.framework.placement import Request
+from stretto.framework.placer import Placers
+from stretto.framework.runtime import Runtime
 
 TRIED: Final = 512
 """Members that are tried: enough for a sentence, and at 20,000 nodes still quick."""
@@ -46,11 +48,11 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     rows = scene.notes.members(row)[:TRIED]
     if not rows:
         return None
-    runtime = Runtime(scene.engine, Rng(0), "numpy")
+    runtime = Placers(scene.engine, "numpy").new(Rng(0))
     runtime.sync()
     classes = scene.cluster.pods.class_id[np.array(rows, np.int64)]
     count = len(rows)
-    placed = runtime.place(Request(classes, range(count + 1), [1] * count))
+    placed = runtime.place(Request(classes, range(count + 1), [1] * count, rows=rows))
     misfits = np.flatnonzero(placed.slots < 0)
     near, next_pod = None, ""
     if len(misfits):
@@ -58,7 +60,8 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
         next_pod = scene.cluster.pods.key(missing)
         pod = scene.cluster.classes[int(scene.cluster.pods.class_id[missing])]
         slots = scene.cluster.nodes.live_slots()
-        closest = Inquiry(scene.profile.filters, pod, runtime.view, slots).nearest(1)
+        view = runtime.view if isinstance(runtime, Runtime) else scene.view()
+        closest = Inquiry(scene.rules(missing)[0], pod, view, slots).nearest(1)
         near = closest[0] if closest else None
     fitting = count - len(misfits)
     return GangFacts(
@@ -78,7 +81,7 @@ def _if_empty(scene: Scene, row: int, most: int) -> int:
     view = scene.view()
     columns = view.columns
     slots = scene.cluster.nodes.live_slots()
-    allowed = Inquiry(scene.profile.filters, pod, view, slots)
+    allowed = Inquiry(scene.rules(row)[0], pod, view, slots)
     here = slots[~allowed.never]
     room = np.full(len(here), most, np.int64)
     ledger = columns.ledger

@@ -21,6 +21,7 @@ from stretto.explain.record_file import RecordFile, RunFacts, Standing
 from stretto.explain.standing import UnitFacts, facts_of, positions, quota_words
 from stretto.explain.steps import StepFact, told
 from stretto.framework.contract import View
+from stretto.framework.exact_rules import ExactRules, Judges
 from stretto.framework.outside import known_rules
 from stretto.framework.profile import Profile, load_profile
 from stretto.framework.program import TypicalPods
@@ -32,6 +33,7 @@ from stretto.state.ingest import Ingest
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
 from stretto.state.units import Unit, Units
+from stretto.state.whole import apply_objects
 from stretto.stores.store import Event, EventType, Record
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -71,8 +73,15 @@ class Scene:
         self.when = "the state as it is now"
         #: Pods that are none of the scheduler's business, and why.
         self.others: dict[str, Reason] = {}
+        self._exact = ExactRules(cluster) if profile.exact else None
         if profile.learns:
             self.engine.typical = learnt(cluster)
+
+    def rules(self, row: int) -> Judges:
+        """The filters, and the scores with their weights, that judge a pod."""
+        if self._exact is not None:
+            return self._exact.of(row)
+        return self.profile.every_filter, self.profile.every_score
 
     @property
     def typical(self) -> TypicalPods:
@@ -240,10 +249,13 @@ class LoadedRun:
         #: What is known of the run.
         self.facts: RunFacts = self.file.facts()
         names = frozenset(self.facts.scheduler_names)
-        cluster = Cluster(ClusterConfig(scheduler_names=names))
+        profile = self._profile(plugins)
+        cluster = Cluster(profile.shape(ClusterConfig(scheduler_names=names)))
+        for kind in profile.kinds:
+            apply_objects(cluster, kind, _added(self.file.objects(kind)))
         standings = _fill(cluster, self.file)
         #: The cluster at the end of the run.
-        self.scene = Scene(cluster, self._profile(plugins), RecordNotes(self.file, standings))
+        self.scene = Scene(cluster, profile, RecordNotes(self.file, standings))
         self.scene.when = "the state at the end of the run"
         self.scene.others = dict(_others(self.file, cluster, names))
 

@@ -4,6 +4,8 @@ An explanation is a value with stable codes and whole sentences; how it is laid 
 line's business. It is worked out on the state that the scene shows, by the rules' own functions.
 """
 
+from functools import reduce
+from operator import or_
 from typing import Final
 
 import msgspec
@@ -21,7 +23,7 @@ from stretto.explain.standing import UnitFacts
 from stretto.explain.steps import StepFact
 from stretto.framework.contract import View
 from stretto.framework.diagnosis import diagnose
-from stretto.framework.profile import TieRule
+from stretto.framework.selection import TieRule
 from stretto.state.classes import PodClass
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
@@ -183,7 +185,7 @@ def explain_pod_on(scene: Scene, name: str, node: str) -> NodeExplanation:
     pod = scene.cluster.pods.key(asked.row)
     place = int(np.searchsorted(asked.inquiry.slots, slot))
     chosen, feasible = None, int(asked.inquiry.fits.sum())
-    scores = Scores(scene.profile.every_score, asked.pod, asked.view, _feasible(asked))
+    scores = Scores(scene.rules(asked.row)[1], asked.pod, asked.view, _feasible(asked))
     mine = np.flatnonzero(scores.slots == asked.slot)
     if len(mine):
         chosen = scores.node(int(mine[0]), asked.slot)
@@ -221,7 +223,7 @@ def _question(scene: Scene, name: str) -> _Question:
     pod = cluster.classes[int(cluster.pods.class_id[row])]
     slot = int(cluster.pods.slot[row])
     view = scene.view() if slot == NO_SLOT else view_without(scene, row)
-    inquiry = Inquiry(scene.profile.every_filter, pod, view, cluster.nodes.live_slots())
+    inquiry = Inquiry(scene.rules(row)[0], pod, view, cluster.nodes.live_slots())
     out = ", with this pod taken out of its node" if slot != NO_SLOT else ""
     return _Question(row, pod, slot, view, inquiry, scene.when + out)
 
@@ -235,7 +237,7 @@ def _feasible(asked: _Question) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def _placed(scene: Scene, asked: _Question) -> Explanation:
     """A pod that has a node: what it chose from."""
-    scores = Scores(scene.profile.every_score, asked.pod, asked.view, _feasible(asked))
+    scores = Scores(scene.rules(asked.row)[1], asked.pod, asked.view, _feasible(asked))
     return msgspec.structs.replace(
         _head(scene, asked),
         choice=_choice(scene, asked, scores),
@@ -253,14 +255,15 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
     state = PodState(int(scene.cluster.pods.state[asked.row]))
     reasons = reasons_of(inquiry, state, unit, gang, steps)
     near = inquiry.nearest(NEAREST)
-    said = diagnose(scene.profile.every_filter, asked.pod, asked.view, inquiry.slots, nearest=0)
+    filters, weighed = scene.rules(asked.row)
+    said = diagnose(filters, asked.pod, asked.view, inquiry.slots, nearest=0)
     fits = inquiry.fits
     cures: tuple[Cure, ...] = ()
     if not fits.any():
-        cures = cures_for(inquiry, near, int(scene.engine.cures_of(asked.pod.id)))
+        cures = cures_for(inquiry, near, _cure_bits(scene, asked))
     elif gang is not None:
         cures = gang.cures
-    scores = Scores(scene.profile.every_score, asked.pod, asked.view, inquiry.slots[fits])
+    scores = Scores(weighed, asked.pod, asked.view, inquiry.slots[fits])
     return msgspec.structs.replace(
         _head(scene, asked),
         dominant=reasons[0],
@@ -279,6 +282,13 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
         choice=_choice(scene, asked, scores) if fits.any() else None,
         steps=steps,
     )
+
+
+def _cure_bits(scene: Scene, asked: _Question) -> int:
+    """``Cure`` bits of all that stands in the way."""
+    if not scene.profile.exact:
+        return int(scene.engine.cures_of(asked.pod.id))
+    return reduce(or_, (int(each.rule.CURES) for each in asked.inquiry.refused), 0)
 
 
 def _head(scene: Scene, asked: _Question) -> Explanation:

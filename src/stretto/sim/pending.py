@@ -110,7 +110,7 @@ class Asker:
         """What one pod is told."""
         cluster = self._plane.cluster
         pod = cluster.classes[int(cluster.pods.class_id[row])]
-        inquiry = Inquiry(self._scene.profile.filters, pod, self._view, self._slots)
+        inquiry = Inquiry(self._scene.rules(row)[0], pod, self._view, self._slots)
         unit = self._plane.units.of_row(row)
         views = self._plane.dispatcher.views
         quota = quota_words(views, unit) if unit is not None else ""
