@@ -24,8 +24,9 @@ from stretto.api.kinds import KINDS, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.units import DURATION, read_duration
-from stretto.plane import Plane, Step
+from stretto.plane import Plane
 from stretto.sim.world import AT_ONCE, POLLED, accepted
+from stretto.state.changes import Changes
 from stretto.state.lifecycle import PodState
 from stretto.state.units import Unit
 from stretto.stores.memory import MemoryStore
@@ -34,7 +35,9 @@ from stretto.stores.store import Bind, Deletion, Record
 HORIZON_S: Final = 366 * 86_400.0
 """Seconds that are looked ahead: a year."""
 PATIENCE: Final = 8
-"""Times that a plane may ask for more time while nothing runs that could end."""
+"""Times in a row that a plane may ask for more time and start nothing."""
+SOON_S: Final = 0.1
+"""Seconds that pass where a plane has something to do at once."""
 FEW: Final = 5
 """Ended units of a size from which on their median is trusted."""
 
@@ -132,22 +135,22 @@ class _Future:
         self._replay(running)
         self._clock.set(self._now)
         self._queue(waiting)
-        self._plane.observers.append(self._observe)
+        self._plane.witnesses.append(self._witness)
 
     def run(self, asked: Collection[str], horizon_s: float) -> Starts:
         """Go on until all that were asked about have started, or nothing more can happen."""
         wanted = set(asked or self._needs)
         horizon, idle, instants = self._now + horizon_s, 0, 0
-        while not wanted <= self._starts.keys() and idle < PATIENCE:
+        while not wanted <= self._starts.keys():
             self._plane.run_until_idle()
-            self._note()
             instants += 1
-            due = min(self._ends[0][0] if self._ends else inf, self._plane.next_due())
+            idle = 0 if self._note() else idle + 1
+            own = self._plane.next_due() if idle < PATIENCE else inf
+            due = min(self._ends[0][0] if self._ends else inf, own)
             if due > horizon:
                 break
-            idle = 0 if self._ends else idle + 1
-            self._clock.set(max(due, self._clock.monotonic() + 1e-6))
-            self._end()
+            self._clock.set(max(due, self._clock.monotonic() + SOON_S))
+            idle = 0 if self._end() else idle
         return Starts({key: self._starts.get(key, inf) for key in wanted}, instants)
 
     def _replay(self, running: list[tuple[float, Record, Unit | None]]) -> None:
@@ -187,17 +190,16 @@ class _Future:
         while self._plane.pump.poll(self._now, POLLED):
             pass
 
-    def _observe(self, step: Step) -> None:
-        for verdict in step.verdicts:
-            self._granted.extend(verdict.granted.tolist())
+    def _witness(self, changes: Changes, now: float) -> None:
+        """Binds as the store tells of them: those that waited for victims are among them."""
+        self._granted.extend(changes.bound)
 
-    def _note(self) -> None:
-        """What is bound runs from now on."""
+    def _note(self) -> bool:
+        """What is bound runs from now on; False where nothing was."""
         pods, now = self._plane.cluster.pods, self._clock.monotonic()
-        for row in self._granted:
-            if pods.state[row] != PodState.BOUND:
-                continue
-            key = pods.key(row)
+        found = [pods.key(row) for row in self._granted if pods.state[row] == PodState.BOUND]
+        self._granted.clear()
+        for key in found:
             lasts = self._lasting.get(key, inf)
             if isfinite(lasts):
                 heapq.heappush(self._ends, (now + lasts, key))
@@ -207,16 +209,17 @@ class _Future:
                 self._needs[unit] -= 1
                 if self._needs[unit] <= 0:
                     self._starts[unit] = now - self._now
-        self._granted.clear()
+        return bool(found)
 
-    def _end(self) -> None:
-        """What is expected to have ended by now has gone."""
+    def _end(self) -> bool:
+        """What is expected to have ended by now has gone; False where nothing has."""
         gone: list[Deletion] = []
         while self._ends and self._ends[0][0] <= self._clock.monotonic():
             space, _, name = heapq.heappop(self._ends)[1].partition("/")
             gone.append(Deletion(space, name))
         if gone:
             self._store.delete(POD, gone)
+        return bool(gone)
 
 
 def _sorted(

@@ -218,7 +218,7 @@ class _Tide:
         due = [until, (self._tick // SAMPLE + 1) * SAMPLE]
         plane = self._plane.next_due()
         if plane < inf:
-            due.append(ceil(plane / TICK_S))
+            due.append(ceil(max(0.0, plane) / TICK_S))  # the past means now
         if self._arrivals:
             due.append(self._arrivals[0].arrival)
         if self._ends:
