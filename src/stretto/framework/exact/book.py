@@ -5,7 +5,7 @@ its bytes. What the row knows better than the body (name, uid, resolved priority
 node whose body cannot be read still takes what the ledger charges for it.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -17,10 +17,23 @@ from stretto.api.resources import ResourceList, ResourceRequirements
 from stretto.base.errors import InputError
 from stretto.framework.exact.pod_facts import Compiler, PodFacts
 from stretto.state.cluster import Cluster
-from stretto.stores.store import Record
 
 BODIES_KEPT: Final = 4096
 """Bodies kept with what was read; beyond it all are forgotten and read again when asked for."""
+
+
+class Record(Protocol):
+    """What is read of a pod's record."""
+
+    @property
+    def body(self) -> bytes:
+        """The pod's JSON."""
+        ...
+
+    @property
+    def deleting(self) -> str:
+        """When its deletion was asked for; empty while it is wanted."""
+        ...
 
 
 class Entry(NamedTuple):
