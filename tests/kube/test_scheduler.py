@@ -70,10 +70,9 @@ def test_a_deployment_runs_and_a_job_finishes(
 def test_pods_of_others_are_not_touched_and_what_they_hold_is_counted(
     cluster: ControlPlane, daemon: Daemon, space: str
 ) -> None:
-    put(cluster, NODES, node(f"only-{space}", cpu="4"))
     path = f"/api/v1/namespaces/{space}/pods"
-    here = {"kubernetes.io/hostname": f"only-{space}"}
-    kubectl(cluster, "label", "node", f"only-{space}", f"kubernetes.io/hostname=only-{space}")
+    here = {"only": space}
+    _labelled(cluster, f"only-{space}", here, cpu="4")
     put(cluster, path, pod("theirs", "3", schedulerName="other", nodeName=f"only-{space}"))
     put(cluster, path, pod("waits-for-them", "1", schedulerName="other"))
     put(cluster, path, pod("small", "1", nodeSelector=here), pod("big", "2", nodeSelector=here))
@@ -90,6 +89,23 @@ def test_a_pod_costs_one_write(cluster: ControlPlane, daemon: Daemon, space: str
     calls = cluster.audit("stretto-scheduler")
     about = Counter(call.what for call in calls if call.object_ref.name in names)
     assert about == {"create pods/binding": 10}
+
+
+def test_a_gang_starts_whole_or_waits(cluster: ControlPlane, daemon: Daemon, space: str) -> None:
+    here = {"gang": space}
+    _labelled(cluster, f"gang-{space}", here, cpu="2")
+    groups = f"/apis/scheduling.godel.kubewharf.io/v1alpha1/namespaces/{space}/podgroups"
+    named = {"apiVersion": "scheduling.godel.kubewharf.io/v1alpha1", "kind": "PodGroup"}
+    put(cluster, groups, {**named, "metadata": {"name": "ring"}, "spec": {"minMember": 3}})
+    members = [pod(f"m{number}", "1", nodeSelector=here) for number in range(3)]
+    for member in members:
+        member["metadata"]["annotations"] = {"godel.bytedance.com/pod-group-name": "ring"}
+        member["metadata"]["labels"]["godel.bytedance.com/pod-group-name"] = "ring"
+    put(cluster, f"/api/v1/namespaces/{space}/pods", *members)
+    until(lambda: "ring" in _why(cluster, space, "m0"), 30, daemon.part.said)
+    assert bound(cluster, space) == {}
+    _labelled(cluster, f"more-{space}", here, cpu="2")
+    until(lambda: len(bound(cluster, space)) == 3, 30, daemon.part.said)
 
 
 def test_probes_and_metrics_are_served(daemon: Daemon) -> None:
@@ -120,3 +136,10 @@ def _why(plane: ControlPlane, space: str, name: str) -> str:
     found = json.loads(plane.ask("GET", f"/api/v1/namespaces/{space}/pods/{name}").body)
     conditions = found["status"].get("conditions", [])
     return " ".join(each.get("message", "") for each in conditions)
+
+
+def _labelled(plane: ControlPlane, name: str, labels: dict[str, str], cpu: str) -> None:
+    """A node with labels of its own."""
+    body = json.loads(node(name, cpu))
+    body["metadata"]["labels"] = labels
+    put(plane, NODES, body)

@@ -1,0 +1,59 @@
+"""A server that turns most requests away for now (429), for real."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from stretto.api.kinds import POD
+from stretto.base.rng import Rng
+from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.store import KubeStore
+from stretto.stores.store import Bind, Outcome
+from tests.kube.picture import SPACE, done, pods
+
+pytestmark = pytest.mark.kube
+
+NARROW = (
+    "--enable-priority-and-fairness=false",
+    "--max-mutating-requests-inflight=2",
+)
+
+
+@pytest.fixture(scope="module")
+def narrow() -> Iterator[ControlPlane]:
+    """A server that does two writes at a time and refuses the others."""
+    with ControlPlane(ControlPlaneConfig(flags=NARROW)) as plane:
+        space = json.dumps({"metadata": {"name": SPACE}}).encode()
+        while plane.ask("POST", "/api/v1/namespaces", space).status == 429:
+            pass
+        yield plane
+
+
+def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane) -> None:
+    store = KubeStore(KubeconfigAccess(narrow.kubeconfig), Rng(1))
+    names = [f"p{number}" for number in range(60)]
+    records = {}
+    while names:  # what is refused within the patience is tried again by whoever wanted it
+        replies = store.create(POD, pods(names))
+        assert {reply.outcome for reply in replies} <= {Outcome.OK, Outcome.REFUSED}
+        records |= {n: done(r) for n, r in zip(names, replies, strict=True) if r.record}
+        names = [name for name in names if name not in records]
+    assert len(store.list(POD).records) == 60
+    store.close()
+
+
+def test_binds_come_through_a_storm(narrow: ControlPlane) -> None:
+    store = KubeStore(KubeconfigAccess(narrow.kubeconfig), Rng(2))
+    waiting = {r.name: r for r in store.list(POD).records if not r.node}
+    for _ in range(20):
+        binds = [Bind(SPACE, name, record.uid, "n1") for name, record in waiting.items()]
+        replies = store.bind(binds)
+        done_now = [b.name for b, r in zip(binds, replies, strict=True) if r.outcome is Outcome.OK]
+        waiting = {name: r for name, r in waiting.items() if name not in done_now}
+        if not waiting:
+            break
+    assert not waiting
+    assert {record.node for record in store.list(POD).records} == {"n1"}
+    store.close()
