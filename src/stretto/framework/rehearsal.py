@@ -125,9 +125,9 @@ class Rehearsal:
         for row in pods.on_slot(slot).tolist():
             if row in kept or pods.priority[row] >= preemptor.priority:
                 continue
-            if pods.leaving[row] == Stay.LEAVES:
+            if int(pods.leaving[row]) == Stay.LEAVES:
                 going.append(row)
-            elif pods.state[row] == PodState.NOMINATED:
+            elif int(pods.state[row]) == PodState.NOMINATED:
                 nominees.append(row)
             elif (
                 guard_against(self._cluster, self._rules, row, preemptor.priority, self._now)

@@ -76,9 +76,9 @@ OFF: Final = PreemptionRules(enabled=False)
 def guard_of(cluster: Cluster, rules: PreemptionRules, row: int, now: float) -> Guard | None:
     """What keeps a pod from being asked to leave, priorities and budgets aside."""
     pods = cluster.pods
-    if pods.state[row] != PodState.BOUND:
+    if int(pods.state[row]) != PodState.BOUND:  # NumPy's own number asks the enum's class each time
         return Guard.NOT_RUNNING
-    if pods.leaving[row] != Stay.STAYS:
+    if int(pods.leaving[row]) != Stay.STAYS:
         return Guard.LEAVING
     if pods.priority[row] >= rules.protected_from:
         return Guard.PROTECTED
