@@ -33,9 +33,6 @@ class Verb(NamedTuple):
 
 #: Every command, in the order of the help.
 VERBS: Final[Mapping[str, Verb]] = {
-    "scheduler": Verb(
-        "scheduler:scheduler", "Schedule the pods of a Kubernetes cluster that ask for it."
-    ),
     "run": Verb("run:run", "Run the scheduler over a scenario in real time and report."),
     "simulate": Verb("simulate:simulate", "Run one policy over a trace in virtual time."),
     "study": Verb("study:study", "Experiments in virtual time: what a design costs and gains."),
@@ -44,7 +41,13 @@ VERBS: Final[Mapping[str, Verb]] = {
     "explain": Verb("explain:explain", "Say why a pod is pending, or why it is where it is."),
     "story": Verb("story:story", "Tell every step of a pod's life, with its cause."),
     "plan": Verb("plan:plan", "Say what would happen if some objects were submitted now."),
+    "defragment": Verb(
+        "defragment:defragment", "Say which pods to move so that GPUs or nodes come free."
+    ),
     "doctor": Verb("doctor:doctor", "Check every law on live state, and name what breaks it."),
+    "scheduler": Verb(
+        "scheduler:scheduler", "Schedule the pods of a Kubernetes cluster that ask for it."
+    ),
     "conformance": Verb(
         "conformance:conformance", "Hold decisions to recorded ones of kube-scheduler."
     ),
