@@ -8,7 +8,7 @@ import numpy as np
 from stretto.api.kinds import POD_DISRUPTION_BUDGET
 from stretto.base.rng import Rng
 from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal
-from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted
+from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, standing_of
 from stretto.state.budgets import BudgetLedger
 from stretto.state.evictions import EvictionCause, Leaving
 from stretto.state.lifecycle import PodState
@@ -109,7 +109,10 @@ class World(Books):
 
     @property
     def limits(self) -> Limits:
-        return Limits(self.budgets.left, self.victims.sets, self.rules.hard_budgets)
+        left, sets = self.budgets.left, self.victims.sets
+        return Limits(
+            left, sets, standing_of(sets, left, self.victims.most), self.rules.hard_budgets
+        )
 
     def plainly(self, preemptor: Preemptor) -> Candidate | None:
         """The best of all nodes, rehearsed one by one."""

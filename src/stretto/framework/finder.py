@@ -6,7 +6,7 @@ alone are searched for by the index of victims; pods of host ports, devices or r
 have the nodes that the index names rehearsed one by one.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from stretto.framework.contract import Scope
 from stretto.framework.rehearsal import Candidate, Key, Preemptor, Rehearsal
 from stretto.framework.runtime import Runtime
 from stretto.framework.tiers import kernel
-from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, search
+from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, search, standing_of
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import Plan
 from stretto.state.classes import STAGED
@@ -80,6 +80,9 @@ class VictimFinder:
         self._plan = plan
         self._taken.clear()
         self._kept.clear()
+
+    def expect(self, rows: Sequence[int]) -> None:
+        """So many pods will be asked for, in this order: what is alike may be found together."""
 
     def find(self, row: int) -> Found:
         """The best node for a pod, and who must leave it."""
@@ -160,8 +163,9 @@ class VictimFinder:
 
     def _limits(self, wanted: Wanted) -> Limits:
         """How far to look, as the profile says."""
-        rules, size = self.rules, len(wanted.admitted)
-        all_of_them = Limits(self._budgets.left, self.victims.sets, rules.hard_budgets)
+        rules, size, left = self.rules, len(wanted.admitted), self._budgets.left
+        standing = standing_of(self.victims.sets, left, self.victims.most)
+        all_of_them = Limits(left, self.victims.sets, standing, rules.hard_budgets)
         if rules.select is Select.BEST or not size:
             return all_of_them
         return all_of_them._replace(

@@ -3,8 +3,9 @@
 Same answers as ``victims_numpy`` and as rehearsing every node (``rehearsal``): tests hold them
 equal. A node that would do without the pods of bands above ``q`` keeps all of those, because adding
 them back together fits, so each of them alone does too. So the pods to look at are those up to the
-lowest band that will do. Nodes where that does not hold (a budget protects somebody there, or a
-claim waits for its own victims) are *odd* and rehearsed in full.
+lowest band that will do. Pods of budgets that let nobody go stay in any case, as long as a node
+without violations can be had. Where neither settles it (a budget that lets some of a node's pods
+go, a claim that waits for its own victims, a pod that leaves) the node is rehearsed in full.
 
 Functions take arrays one by one: a table inside a compiled loop costs a reference count.
 """
@@ -14,11 +15,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted
+from stretto.framework.kernels_borrow import borrowed
+from stretto.framework.victims_numpy import DOUBTFUL, SPENT, Hit, Index, Limits, Wanted
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _TO_POSITIVE = np.int64(1) << 31
 NO_TOP = -(np.int64(1) << 31)
+_NOTHING = (np.int64(0), NO_TOP, np.int64(0), np.int64(0), 0.0)
+_SPENT, _DOUBTFUL = np.uint8(SPENT), np.uint8(DOUBTFUL)
 
 
 @njit(**_FLAGS)
@@ -28,21 +32,23 @@ def mask_of(free, extra, columns, need, admitted, mask):
     for s in range(size):
         mask[s] = admitted[s]
     for j in range(columns.shape[0]):
-        c, wanted = columns[j], need[j]
+        here, more, wanted = free[columns[j]], extra[columns[j]], need[j]
         for s in range(size):
-            mask[s] &= np.uint8(free[c, s] + extra[c, s] >= wanted)
-    found = 0
+            mask[s] = mask[s] & np.uint8(here[s] + more[s] >= wanted)
+    found = np.int64(0)
     for s in range(size):
-        found += mask[s]
+        found += np.int64(mask[s])
     return found
 
 
 @njit(**_FLAGS)
 def lowest_band(free, below, bands, columns, need, admitted, mask):
     """The lowest band at which some slot has enough, or ``bands``; its slots are in ``mask``."""
-    if bands == 0 or mask_of(free, below[bands - 1], columns, need, admitted, mask) == 0:
+    if bands == 0 or mask_of(free, below[0], columns, need, admitted, mask) > 0:
+        return 0
+    if mask_of(free, below[bands - 1], columns, need, admitted, mask) == 0:
         return bands
-    low, high = 0, bands - 1
+    low, high = 1, bands - 1
     while low < high:
         middle = (low + high) // 2
         if mask_of(free, below[middle], columns, need, admitted, mask) > 0:
@@ -81,52 +87,49 @@ def first_below(priority, count, s, limit):
 
 
 @njit(**_FLAGS)
-def is_odd(kind, budget, count, s, first):
-    """Whether a slot has entries that are more than running pods without budgets."""
-    for k in range(first, count):  # noqa: SIM110  (compiled: a generator costs)
-        if kind[s, k] != 0 or budget[s, k] != 0:
-            return True
-    return False
-
-
-@njit(**_FLAGS)
-def walk(entries, free, asks, columns, need, s, limit, room, taken):
-    """Who must leave a slot that is not odd; entries of ``limit`` and above stay.
+def walk(entries, free, asks, columns, need, s, limit, room, taken, standing):
+    """Who must leave a slot without breaking a budget; entries of ``limit`` and above stay.
 
     ``taken`` gets positions of the victims, ``room`` is scratch. Returns the key and the number of
-    victims; -1 where even all of them are not enough.
+    victims; -1 where all of them are not enough, -2 where a budget lets some go and others not.
     """
-    count, priority, start, ask = entries[0][s], entries[2], entries[3], entries[4]
-    first = first_below(priority, count, s, limit)
+    count, priority, start, ask = entries[0][s], entries[3][s], entries[4][s], entries[5][s]
+    budget = entries[7][s]
     wanted = columns.shape[0]
     for j in range(wanted):
         room[j] = free[columns[j], s]
-    for k in range(first, count):
-        a = ask[s, k]
+    first = count
+    while first > 0 and priority[first - 1] < limit:
+        first -= 1
+        stands = standing[budget[first]]
+        if stands == _DOUBTFUL:
+            return _NOTHING, -2
+        if stands == _SPENT:
+            continue
         for j in range(wanted):
-            room[j] += asks[a, columns[j]]
+            room[j] += asks[ask[first], columns[j]]
     for j in range(wanted):
         if room[j] < need[j]:
-            return (0, NO_TOP, np.int64(0), 0, 0.0), -1
+            return _NOTHING, -1
     number, total = 0, np.int64(0)
     for k in range(first, count):
-        a = ask[s, k]
+        if standing[budget[k]] == _SPENT:
+            continue
+        a = ask[k]
         spared = True
         for j in range(wanted):
-            if room[j] - asks[a, columns[j]] < need[j]:
-                spared = False
-                break
+            spared &= room[j] - asks[a, columns[j]] >= need[j]
         if spared:
             for j in range(wanted):
                 room[j] -= asks[a, columns[j]]
         else:
             taken[number] = k
             number += 1
-            total += priority[s, k] + _TO_POSITIVE
+            total += priority[k] + _TO_POSITIVE
     if number == 0:
-        return (0, NO_TOP, np.int64(0), 0, 0.0), 0
+        return _NOTHING, 0
     k = taken[0]
-    return (0, np.int64(priority[s, k]), total, number, start[s, k]), number
+    return (np.int64(0), np.int64(priority[k]), total, np.int64(number), start[k]), number
 
 
 @njit(**_FLAGS)
@@ -137,8 +140,8 @@ def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, se
     set of budgets, ``marks`` is scratch: 1 = breaks a budget, 2 = stays. Positions of claims that
     lose their room come last in ``taken``; the second number says how many victims come before.
     """
-    count, priority, start = entries[0][s], entries[2], entries[3]
-    ask, kind, budget = entries[4], entries[5], entries[6]
+    count, priority, start = entries[0][s], entries[3], entries[4]
+    ask, kind, budget = entries[5], entries[6], entries[7]
     set_first, set_items = sets
     first = first_below(priority, count, s, limit)
     wanted = columns.shape[0]
@@ -161,7 +164,7 @@ def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, se
             room[j] += asks[ask[s, k], columns[j]]
     for j in range(wanted):
         if room[j] < need[j]:
-            return (0, NO_TOP, np.int64(0), 0, 0.0), -1, 0
+            return _NOTHING, -1, 0
     number, violations, displaced = 0, 0, 0
     for turn in range(3):  # those whose leaving breaks a budget, the others, claims that wait
         for k in range(first, count):
@@ -190,68 +193,106 @@ def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, se
             top, begun = np.int64(priority[s, k]), start[s, k]
         elif priority[s, k] == top:
             begun = min(begun, start[s, k])
-    return (violations, top, total, victims, begun), victims, displaced
+    key = (np.int64(violations), top, total, np.int64(victims), begun)
+    return key, victims, displaced
 
 
 @njit(**_FLAGS)
-def rehearse(entries, sums, asks, columns, need, s, limit, scratch, budgets):
-    """The key of a slot, the number of victims, and of claims that lose their room."""
-    room, taken, marks = scratch
-    left, set_first, set_items, hard = budgets
-    count = entries[0][s]
-    first = first_below(entries[2], count, s, limit)
-    if is_odd(entries[5], entries[6], count, s, first):
-        return walk_odd(
-            entries, sums[0], asks, columns, need, s, limit, room, taken, left,
-            (set_first, set_items), hard, marks,
-        )  # fmt: skip
-    key, number = walk(entries, sums[0], asks, columns, need, s, limit, room, taken)
-    return key, number, 0
+def _largest(asks, columns):
+    """The most that any pod takes of each column."""
+    found = np.zeros(columns.shape[0], np.int64)
+    for j in range(columns.shape[0]):
+        for a in range(asks.shape[0]):
+            found[j] = max(found[j], asks[a, columns[j]])
+    return found
+
+
+@njit(**_FLAGS)
+def needed(free, columns, need, largest, s, most):
+    """How many victims a slot needs at least, were all as large as can be; or ``most`` + 1."""
+    n = np.int64(1)
+    for j in range(columns.shape[0]):
+        short = need[j] - free[columns[j], s] - n * largest[j]
+        while short > 0 and n <= most:
+            n += 1
+            short -= largest[j]
+    return n
 
 
 @njit(**_FLAGS)
 def find(entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick):
+    """``_find`` with buffers: whoever calls holds every array, so none is counted in there."""
+    size, width = admitted.shape[0], scratch[1].shape[0]
+    buffers = (np.zeros(size, np.uint8), np.zeros(size, np.uint8), np.zeros(width, np.int32))
+    return _find(
+        entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick,
+        buffers,
+    )  # fmt: skip
+
+
+@njit(**_FLAGS)
+def _find(
+    entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick, buffers
+):
     """The best slot for a pod, or -1; positions of its victims are in ``scratch[1]``.
 
     ``pick`` is (offset, most, from_band, phases): slots are looked at from an offset on, no more
     than so many that would do, and from a band on; all from the lowest band for the best of all.
     Returns (slot, key, victims, claims that lose their room).
     """
+    entries, sums, asks = borrowed((entries, sums, asks))
+    columns, need, admitted = borrowed((columns, need, admitted))
+    budgets, scratch = borrowed(budgets), borrowed(scratch)
+    mask, seen, kept = borrowed(buffers)
     free, below, safe, edges = sums
     offset, most, from_band, phases = pick
     size = admitted.shape[0]
-    nothing = (0, NO_TOP, np.int64(0), 0, 0.0)
-    best, best_key, best_number, best_displaced = -1, nothing, 0, 0
-    mask = np.zeros(size, np.uint8)
-    seen = np.zeros(size, np.uint8)
-    kept = np.zeros(scratch[1].shape[0], np.int32)
-    looked = 0
     if bands == 0:
-        return best, best_key, 0, 0
+        return -1, _NOTHING, 0, 0
+    length, odd, priorities, starts = entries[0], entries[1], entries[3], entries[4]
+    largest = _largest(asks, columns)
+    pruning = offset == 0 and edges[0] > NO_TOP and edges[-1] < _TO_POSITIVE
+    best, best_key, best_number, best_displaced = -1, _NOTHING, 0, 0
+    looked = 0
     for phase in range(phases):
         extra = safe if phase == 0 else below
-        q = bands - 1
+        q, marked = bands - 1, -1
         if phase == 0:
-            q = lowest_band(free, extra, bands, columns, need, admitted, mask)
+            q = marked = lowest_band(free, extra, bands, columns, need, admitted, mask)
         q = max(q, min(from_band, bands - 1))
         while q < bands:
-            mask_of(free, extra[q], columns, need, admitted, mask)
+            if q != marked:
+                mask_of(free, extra[q], columns, need, admitted, mask)
+            least, dearest = edges[0] + _TO_POSITIVE, edges[q] + _TO_POSITIVE
+            fewest = np.int64(1) << 31  # victims with which a node could still be the best
             for i in range(size):
                 s = i + offset if i + offset < size else i + offset - size
                 if not mask[s] or seen[s]:
                     continue
                 seen[s] = 1
+                if pruning and not odd[s] and fewest < 1 << 31:
+                    n = needed(free, columns, need, largest, s, fewest)
+                    if n > fewest:
+                        continue
+                    at = length[s] - n
+                    same = at >= 0 and dearest + (n - 1) * least == best_key[2]
+                    if same and priorities[s, at] == edges[q] and starts[s, at] <= best_key[4]:
+                        continue
                 key, number, displaced = _at_band(
                     entries, sums, asks, columns, need, s, priority, q, scratch, budgets,
                     phase == 0,
                 )  # fmt: skip
                 if number < 0:
+                    if number == -1:  # it may do at a higher band
+                        seen[s] = 0
                     continue
                 looked += 1
                 if best < 0 or better(key, best_key) or (s < best and not better(best_key, key)):
                     best, best_key, best_number, best_displaced = s, key, number, displaced
                     for v in range(number + displaced):
                         kept[v] = scratch[1][v]
+                    if key[0] == 0 and key[1] == edges[q] and pruning:
+                        fewest = 1 + (key[2] - dearest) // least
                 if looked >= most:
                     break
             if best >= 0 and (looked >= most or (best_key[0] == 0 and best_key[1] <= edges[q])):
@@ -266,15 +307,21 @@ def find(entries, sums, bands, asks, columns, need, priority, admitted, budgets,
 
 @njit(**_FLAGS)
 def _at_band(entries, sums, asks, columns, need, s, priority, q, scratch, budgets, plainly):
-    """``rehearse``, by the entries up to a band alone where the slot is not odd."""
-    room, taken, _ = scratch
-    count = entries[0][s]
-    first = first_below(entries[2], count, s, priority)
-    if not plainly or is_odd(entries[5], entries[6], count, s, first):
-        return rehearse(entries, sums, asks, columns, need, s, priority, scratch, budgets)
-    limit = min(np.int64(priority), sums[3][q] + 1)
-    key, number = walk(entries, sums[0], asks, columns, need, s, limit, room, taken)
-    return key, number, 0
+    """Who must leave a slot, by the entries up to a band alone where that is all there is to it."""
+    room, taken, marks = scratch
+    left, set_first, set_items, standing, hard = budgets
+    if plainly and not entries[1][s]:
+        limit = min(np.int64(priority), sums[3][q] + 1)
+        key, number = walk(
+            entries, sums[0], asks, columns, need, s, limit, room, taken, standing
+        )  # fmt: skip
+        if number != -2:
+            return key, number, 0
+    key, number, displaced = walk_odd(
+        entries, sums[0], asks, columns, need, s, priority, room, taken, left,
+        (set_first, set_items), hard, marks,
+    )  # fmt: skip
+    return key, number if number >= 0 else -3, displaced
 
 
 def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
@@ -287,6 +334,7 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
         np.zeros(width, np.uint8),
     )
     first, items = sets_as_arrays(limits.sets)
+    once = sums.safe is sums.below or limits.hard
     slot, key, number, displaced = find(
         tuple(entries),
         tuple(sums),
@@ -296,9 +344,9 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
         wanted.need,
         wanted.priority,
         wanted.admitted,
-        (limits.left.copy(), first, items, limits.hard),
+        (limits.left.copy(), first, items, limits.standing, limits.hard),
         scratch,
-        (limits.offset, limits.most, limits.from_band, 1 if sums.safe is sums.below else 2),
+        (limits.offset, limits.most, limits.from_band, 1 if once else 2),
     )
     if slot < 0:
         return None

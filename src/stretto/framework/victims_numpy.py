@@ -22,6 +22,10 @@ Key = tuple[int, int, int, int, float]
 """Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
 
 
+HARMLESS, SPENT, DOUBTFUL = 0, 1, 2
+"""Of a set of budgets on any node: all its pods may go, none may, or some."""
+
+
 class Wanted(NamedTuple):
     """What a search is about."""
 
@@ -44,6 +48,8 @@ class Limits(NamedTuple):
     left: npt.NDArray[np.int64]
     #: Sets of budgets by number.
     sets: Sequence[tuple[int, ...]]
+    #: uint8[set]: ``HARMLESS``, ``SPENT`` or ``DOUBTFUL``.
+    standing: npt.NDArray[np.uint8]
     #: Whether budgets are never broken.
     hard: bool
     #: Slot to begin with.
@@ -98,15 +104,17 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
     best: tuple[Key, int, Walked] | None = None
     seen = np.zeros(len(wanted.admitted), np.bool_)
     sums, looked = index.sums, 0
-    phases = (sums.safe,) if sums.safe is sums.below else (sums.safe, sums.below)
-    for phase, extra in enumerate(phases):
+    once = sums.safe is sums.below or limits.hard
+    for phase, extra in enumerate((sums.safe,) if once else (sums.safe, sums.below)):
         q = _lowest(sums, extra, wanted) if phase == 0 else wanted.bands - 1
         for band in range(max(q, min(limits.from_band, wanted.bands - 1)), wanted.bands):
             slots = np.flatnonzero(_enough(sums, extra[band], wanted) & ~seen)
             slots = np.roll(slots, -int(np.searchsorted(slots, limits.offset)))
-            seen[slots] = True
-            top = int(sums.edges[band]) + 1 if phase == 0 else wanted.priority
+            top = int(sums.edges[band]) + 1 if phase == 0 else None
             for slot, walked in _walks(index, wanted, limits, slots, top):
+                seen[slot] = True
+                if walked is None:
+                    continue
                 looked += 1
                 found = (walked.key, slot, walked)
                 if best is None or _order(found) < _order(best):
@@ -118,6 +126,26 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
         if best is not None and best[0][0] == 0:
             break
     return None if best is None else _hit(index, best)
+
+
+def standing_of(
+    sets: Sequence[tuple[int, ...]], left: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    """uint8[set]: what budgets mean for the pods under them.
+
+    Args:
+        sets: sets of budgets.
+        left: int64[budget]: how many more pods may leave.
+        most: int64[budget]: how many pods a node has under it at most.
+    """
+    found = np.full(len(sets), DOUBTFUL, np.uint8)
+    for number, budgets in enumerate(sets):
+        numbers = list(budgets)
+        if (left[numbers] >= most[numbers]).all():
+            found[number] = HARMLESS
+        elif (left[numbers] <= 0).any():
+            found[number] = SPENT
+    return found
 
 
 def walk(index: Index, wanted: Wanted, limits: Limits, slot: int) -> Walked | None:
@@ -208,33 +236,38 @@ def _lowest(sums: Sums, extra: npt.NDArray[np.int64], wanted: Wanted) -> int:
 
 
 def _walks(
-    index: Index, wanted: Wanted, limits: Limits, slots: npt.NDArray[np.int64], top: int
-) -> list[tuple[int, Walked]]:
-    """Walk many slots; those that are not odd together, by entries below ``top`` alone."""
+    index: Index,
+    wanted: Wanted,
+    limits: Limits,
+    slots: npt.NDArray[np.int64],
+    top: int | None,
+) -> list[tuple[int, Walked | None]]:
+    """Walk many slots; where that is all there is to it, together and by entries below ``top``.
+
+    Slots that may do at a higher band are left out.
+    """
     entries = index.entries
     held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
     low = held & (entries.priority[slots] < wanted.priority)
-    odd = (low & ((entries.kind[slots] > 0) | (entries.budget[slots] > 0))).any(axis=1)
-    found = {}
+    odd = entries.odd[slots] > 0
+    if top is None:
+        odd[:] = True
+    else:
+        low &= entries.priority[slots] < top
+        odd |= (low & (limits.standing[entries.budget[slots]] == DOUBTFUL)).any(axis=1)
+        low &= limits.standing[entries.budget[slots]] == HARMLESS
+    found: dict[int, Walked | None] = {}
     for slot in slots[odd].tolist():
-        walked = walk(index, wanted, limits, slot)
-        if walked is not None:
-            found[slot] = walked
-    together = slots[~odd]
-    found.update(_together(index, wanted, together, low[~odd], top))
+        found[slot] = walk(index, wanted, limits, slot)
+    found.update(_together(index, wanted, slots[~odd], low[~odd]))
     return [(slot, found[slot]) for slot in slots.tolist() if slot in found]
 
 
 def _together(
-    index: Index,
-    wanted: Wanted,
-    slots: npt.NDArray[np.int64],
-    low: npt.NDArray[np.bool_],
-    top: int,
+    index: Index, wanted: Wanted, slots: npt.NDArray[np.int64], low: npt.NDArray[np.bool_]
 ) -> dict[int, Walked]:
-    """``walk`` for slots that are not odd, one entry of each at a time."""
+    """``walk`` for slots where no budget is broken, one of the ``low`` entries at a time."""
     entries, asks = index.entries, index.asks[:, wanted.columns]
-    low = low & (entries.priority[slots] < top)
     taken = np.where(low[:, :, None], asks[entries.ask[slots]], 0)
     room = index.sums.free[wanted.columns][:, slots].T + taken.sum(axis=1)
     enough = (room >= wanted.need).all(axis=1)

@@ -3,6 +3,7 @@
 Made here in one go from the rows of all pods; ``state.victims`` keeps them from then on.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ class Entries(NamedTuple):
 
     #: int32[slot]: entries of the slot.
     length: npt.NDArray[np.int32]
+    #: int32[slot]: how many of them are claims that wait or pods that leave.
+    odd: npt.NDArray[np.int32]
     #: int32[slot, k]: rows.
     row: npt.NDArray[np.int32]
     #: int32[slot, k]: priorities, descending.
@@ -85,8 +88,10 @@ def fill_entries(counted: Counted, size: int) -> Entries:
     width = FIRST_WIDTH
     while width < int(length.max(initial=0)):
         width *= 2
+    special = counted.kind != MAY_BE_ASKED
     made = Entries(
         length,
+        np.bincount(counted.slot[special], minlength=size).astype(np.int32),
         np.zeros((size, width), np.int32),
         np.zeros((size, width), np.int32),
         np.zeros((size, width)),
@@ -97,15 +102,15 @@ def fill_entries(counted: Counted, size: int) -> Entries:
     order = np.lexsort((counted.row, counted.start, -counted.priority, counted.slot))
     slots = counted.slot[order]
     at = np.arange(len(slots)) - (np.cumsum(length) - length)[slots]
-    for column, values in zip(made[1:], counted[1:], strict=True):
+    for column, values in zip(made[2:], counted[1:], strict=True):
         column[slots, at] = values[order]
     return made
 
 
 def broadened(old: Entries) -> Entries:
     """The same entries with room for twice as many a slot."""
-    wide = [np.concatenate([each, np.zeros_like(each)], axis=1) for each in old[1:]]
-    return Entries(old.length, *wide)
+    wide = [np.concatenate([each, np.zeros_like(each)], axis=1) for each in old[2:]]
+    return Entries(old.length, old.odd, *wide)
 
 
 def fill_sums(
@@ -139,6 +144,19 @@ def fill_sums(
     if safe is not None:
         np.cumsum(kept, axis=0, out=kept)
     return Sums(np.zeros((resources, size), np.int64), below, kept, edges)
+
+
+def most_of(
+    counted: Counted, sets: Sequence[tuple[int, ...]], budgets: int
+) -> npt.NDArray[np.int64]:
+    """int64[budget]: how many pods of a budget one slot has at most."""
+    found = np.zeros(budgets, np.int64)
+    for budget in range(budgets):
+        numbers = [number for number, each in enumerate(sets) if budget in each]
+        if numbers:
+            slots = counted.slot[np.isin(counted.budget, numbers)]
+            found[budget] = np.bincount(slots).max(initial=0)
+    return found
 
 
 def edges_of(priorities: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -11,37 +11,27 @@ it was counted and put back as it is, which costs the same however many pods the
 """
 
 from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.state.budgets import BudgetLedger
 from stretto.state.cluster import Cluster
-from stretto.state.evictions import Stay
-from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
-from stretto.state.preemption import (
-    NOBODY,
-    Guard,
-    PreemptionRules,
-    guard_of,
-    protected_until,
-)
-from stretto.state.traits import NO_TRAITS
+from stretto.state.preemption import NOBODY, PreemptionRules
 from stretto.state.victim_columns import (
     KEPT,
-    LEAVING,
     MAY_BE_ASKED,
     NO_BUDGET,
-    NOMINEE,
     Counted,
     Entries,
     Sums,
     broadened,
     fill_entries,
     fill_sums,
+    most_of,
 )
+from stretto.state.victim_kinds import Kinds
 
 
 class Victims:
@@ -57,10 +47,12 @@ class Victims:
         self.log: list[int] = []
         #: Rises when everything was counted anew: nothing that was kept holds.
         self.epoch = 0
+        #: int64[budget]: no slot has more pods of it.
+        self.most: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: Budgets left, as the entries' sums know it.
         self.left: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._cluster = cluster
-        self._rules = rules
+        self._kinds = Kinds(cluster, rules)
         self._budgets = budgets
         self._set_numbers: dict[tuple[int, ...], int] = {(): NO_BUDGET}
         self._ask_numbers: dict[bytes, int] = {}
@@ -69,7 +61,6 @@ class Victims:
         self._ledger_position = -1
         self._shape = (0, 0)
         self._budget_epoch = -1
-        self._thaw: list[tuple[float, int, int]] = []
         self._at: npt.NDArray[np.int32] = np.full(0, NO_SLOT, np.int32)
         self._dirty_rows: set[int] = set()
         self._dirty_slots: set[int] = set()
@@ -96,7 +87,7 @@ class Victims:
         rows = self._dirty_rows
         self._dirty_rows = set()
         rows.update(changed.tolist())
-        rows.update(self._thawed(now))
+        rows.update(self._kinds.thawed(now))
         rows.update(self._flipped())
         if not self._know_bands(rows):
             self._rebuild(now)
@@ -188,7 +179,7 @@ class Victims:
         count = int(entries.length[slot])
         at = int(np.flatnonzero(entries.row[slot, :count] == row)[0])
         self._add(slot, at, -1)
-        for column in entries[1:]:
+        for column in entries[2:]:
             column[slot, at : count - 1] = column[slot, at + 1 : count]
         entries.length[slot] = count - 1
         self.log.append(slot)
@@ -196,7 +187,7 @@ class Victims:
     def _put_in(self, row: int, now: float) -> None:
         """Put a row in as it is."""
         pods = self._cluster.pods
-        kind = self._kind(row, now)
+        kind = self._kinds.of(row, now)
         if kind is None:
             return
         slot = int(pods.slot[row])
@@ -206,7 +197,7 @@ class Victims:
             entries = self.entries = broadened(entries)
         place = (-int(pods.priority[row]), float(pods.started[row]), row)
         at = self._place(slot, count, place)
-        for column in entries[1:]:
+        for column in entries[2:]:
             column[slot, at + 1 : count + 1] = column[slot, at:count]
         entries.row[slot, at] = row
         entries.priority[slot, at] = pods.priority[row]
@@ -217,22 +208,8 @@ class Victims:
         entries.length[slot] = count + 1
         self._at[row] = slot
         self._add(slot, at, 1)
+        self._count_budgets(slot, at)
         self.log.append(slot)
-
-    def _kind(self, row: int, now: float) -> int | None:
-        """What a row is to the index; ``None`` where it may not be asked."""
-        pods = self._cluster.pods
-        if pods.slot[row] == NO_SLOT:
-            return None
-        if pods.leaving[row] == Stay.LEAVES:
-            return LEAVING
-        if pods.state[row] == PodState.NOMINATED:
-            return NOMINEE
-        guard = guard_of(self._cluster, self._rules, row, now)
-        if guard is Guard.RECENT:
-            until = protected_until(self._cluster, self._rules, row)
-            heappush(self._thaw, (until, row, int(pods.serial[row])))
-        return MAY_BE_ASKED if guard is None else None
 
     def _place(self, slot: int, count: int, place: tuple[int, float, int]) -> int:
         """Where a row belongs among the entries of a slot."""
@@ -252,10 +229,22 @@ class Victims:
         entries, sums = self.entries, self.sums
         costs = entries.kind[slot, at] == MAY_BE_ASKED
         band = self.band_of(int(entries.priority[slot, at])) if costs else 0
+        if not costs:
+            entries.odd[slot] += sign
         amounts = sign * self.asks[entries.ask[slot, at], : len(sums.free)]
         sums.below[band:, :, slot] += amounts
         if sums.safe is not sums.below and self._is_safe(int(entries.budget[slot, at])):
             sums.safe[band:, :, slot] += amounts
+
+    def _count_budgets(self, slot: int, at: int) -> None:
+        """Follow how many pods of one budget a slot has at most."""
+        number = int(self.entries.budget[slot, at])
+        if number == NO_BUDGET:
+            return
+        here = self.entries.budget[slot, : int(self.entries.length[slot])].tolist()
+        for budget in self.sets[number]:
+            count = sum(budget in self.sets[each] for each in here)
+            self.most[budget] = max(int(self.most[budget]), count)
 
     def _is_safe(self, number: int) -> bool:
         """Whether each budget of a set would let somebody go."""
@@ -270,13 +259,6 @@ class Victims:
         return found
 
     # ------------------------------------------------------------ what changed by itself
-
-    def _thawed(self, now: float) -> Iterable[int]:
-        """Rows whose protection is over."""
-        while self._thaw and self._thaw[0][0] <= now:
-            _, row, serial = heappop(self._thaw)
-            if self._cluster.pods.serial[row] == serial:
-                yield row
 
     def _flipped(self) -> Iterable[int]:
         """Rows whose budgets have come to let nobody go, or somebody again."""
@@ -327,14 +309,14 @@ class Victims:
         self._shape, self._budget_epoch = (size, resources), self._budgets.epoch
         self._ledger_position = ledger.head
         self.sets, self._set_numbers = [()], {(): NO_BUDGET}
-        self._thaw.clear()
+        self._kinds.clear()
         self._dirty_rows.clear()
         self._dirty_slots.clear()
         self.left = self._budgets.left.copy()
         self.epoch += 1
         self.log.clear()
         rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
-        kinds = self._kinds(rows, now)
+        kinds = self._kinds.of_many(rows, now)
         rows, kinds = rows[kinds != KEPT], kinds[kinds != KEPT]
         self._grow_rows()
         self._at[:] = NO_SLOT
@@ -348,29 +330,12 @@ class Victims:
             pods.slot[rows], rows, pods.priority[rows], pods.started[rows], numbers, kinds, sets
         )
         self.entries = fill_entries(counted, size)
+        self.most = most_of(counted, self.sets, len(self._budgets.budgets))
         safe = np.array([self._is_safe(number) for number in range(len(self.sets))], np.bool_)
         self.sums = fill_sums(
             counted, self.asks[:, :resources], safe if self._budgets.budgets else None, size
         )
         self.sums.free[:] = (ledger.alloc[:size, :resources] - ledger.used[:size, :resources]).T
-
-    def _kinds(self, rows: npt.NDArray[np.int64], now: float) -> npt.NDArray[np.uint8]:
-        """``_kind`` of many rows; those with notes of their own one by one."""
-        pods, rules = self._cluster.pods, self._rules
-        kinds = np.full(len(rows), KEPT, np.uint8)
-        running = pods.state[rows] == PodState.BOUND
-        running &= (pods.leaving[rows] == Stay.STAYS) & (pods.priority[rows] < rules.protected_from)
-        slow = (pods.traits[rows] != NO_TRAITS) & running
-        if rules.protected_for > 0:
-            slow |= running
-        if not rules.opt_in:
-            kinds[running] = MAY_BE_ASKED
-        kinds[pods.state[rows] == PodState.NOMINATED] = NOMINEE
-        kinds[pods.leaving[rows] == Stay.LEAVES] = LEAVING
-        for at in np.flatnonzero(slow).tolist():
-            kind = self._kind(int(rows[at]), now)
-            kinds[at] = KEPT if kind is None else kind
-        return kinds
 
     def _ask_numbers_of(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         found, back = np.unique(class_ids, return_inverse=True)
