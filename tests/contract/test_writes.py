@@ -3,6 +3,7 @@
 import json
 
 from stretto.api.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
+from stretto.api.patch import PatchType
 from stretto.stores.store import Outcome, Patch, Store, Update
 from tests.contract import bodies
 from tests.contract.desk import CONFLICT, EXISTS, INVALID, NOT_FOUND, SPACE, Desk, answer, written
@@ -211,6 +212,23 @@ def test_a_status_patch_leaves_all_else_alone(desk: Desk) -> None:
     shown = desk.shown(pod)
     assert shown["status"]["phase"] == "Running"
     assert shown["metadata"]["labels"] == {"a": "1"}
+
+
+def test_a_strategic_patch_merges_conditions_by_their_type(desk: Desk) -> None:
+    pod = desk.running("web")
+    condition = {"type": "ContainersReady", "status": "True"}
+    written(desk.status(pod, {"conditions": [condition]}, type=PatchType.STRATEGIC))
+    shown = {each["type"] for each in desk.shown(pod)["status"]["conditions"]}
+    assert {"Ready", "ContainersReady"} <= shown
+    written(desk.status(pod, {"conditions": [condition]}))
+    shown = {each["type"] for each in desk.shown(pod)["status"]["conditions"]}
+    assert "Ready" not in shown
+
+
+def test_a_patch_of_a_type_that_no_store_takes_is_refused(desk: Desk) -> None:
+    pod = desk.pod("web")
+    reply = desk.patch(pod, {"metadata": {"labels": {"a": "1"}}}, type=PatchType.JSON)
+    assert answer(reply) == INVALID
 
 
 def test_only_a_bind_gives_a_pod_its_node(desk: Desk) -> None:

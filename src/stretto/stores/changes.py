@@ -7,10 +7,12 @@ bind gives a pod its node, and an object with finalizers is only marked until th
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from stretto.api.heads import PodHead
 from stretto.api.kinds import POD
+from stretto.api.patch import PatchType, apply_patch
 from stretto.base.errors import InputError
 from stretto.stores.admission import decode_changed
 from stretto.stores.edits import merged, with_annotations, with_status_of
@@ -91,13 +93,23 @@ def _merged(draft: Draft, patch: Patch, change: Mapping[str, Any]) -> Reply:
         meta, spec = _object(change, "metadata"), _object(change, "spec")
         named = meta.get("name"), meta.get("namespace")
         _check_fixed(old, named, spec.get("nodeName") if old.kind == POD else None)
-        body = merged(with_annotations(old) if folds else old.body, change)
+        before = with_annotations(old) if folds else old.body
+        body = _patched(before, change, patch.type, old.kind.kind.lower())
         decode_changed(old.kind, body)
     except InputError as error:
         return invalid(error)
     except (TypeError, ValueError, RecursionError) as error:
         return invalid(InputError("patch", change, f"a JSON merge patch: {error}"))
     return _replaced(draft, old, body, None if folds else old.annotations)
+
+
+def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, where: str) -> bytes:
+    """A body after a patch; a plain merge keeps what it does not touch byte for byte."""
+    if type_ is PatchType.MERGE:
+        return merged(body, change)
+    if type_ is PatchType.STRATEGIC:
+        return apply_patch(body, msgspec.json.encode(change), type_, where)
+    raise InputError("patch", str(type_), "a merge patch or a strategic merge patch")
 
 
 def _replaced(

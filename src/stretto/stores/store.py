@@ -18,6 +18,7 @@ import msgspec
 
 from stretto.api.heads import PodHead
 from stretto.api.kinds import Kind
+from stretto.api.patch import PatchType
 from stretto.stores.capabilities import Capabilities
 
 
@@ -133,18 +134,21 @@ class Update(msgspec.Struct, frozen=True, gc=False):
 
 
 class Patch(msgspec.Struct, frozen=True, gc=False):
-    """Change part of an object by an RFC 7386 merge patch on its raw JSON."""
+    """Change part of an object by a patch on its raw JSON."""
 
     #: Namespace of the object.
     namespace: str
     #: Name of the object.
     name: str
-    #: The merge patch, as parsed JSON.
+    #: The patch, as parsed JSON.
     patch: Mapping[str, Any]
     #: Version it must have now; ``None`` for any.
     version: int | None = None
     #: Uid it must have; empty for any.
     uid: str = ""
+    #: RFC 7386 merge, or strategic merge, in which lists such as conditions merge by their key;
+    #: Kubernetes' own kinds only, because an API server knows no keys of others.
+    type: PatchType = PatchType.MERGE
 
 
 class Deletion(msgspec.Struct, frozen=True, gc=False):

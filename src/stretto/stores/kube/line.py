@@ -24,8 +24,6 @@ _FAREWELLS: Final = 100
 _FAREWELL: Final = 0.01
 """Connections that were closed may take so many seconds, so many times, to be gone."""
 JSON: Final = "application/json"
-MERGE_PATCH: Final = "application/merge-patch+json"
-STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):

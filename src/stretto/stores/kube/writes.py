@@ -9,10 +9,11 @@ from stretto.api.codec import set_fields
 from stretto.api.heads import decode_object_head
 from stretto.api.kinds import POD, Kind
 from stretto.api.limits import measured
+from stretto.api.patch import PatchType
 from stretto.base.errors import InputError, StrettoError
 from stretto.stores.kube.answers import refused, status_of, unknown
 from stretto.stores.kube.lanes import Lane, lane_of
-from stretto.stores.kube.line import MERGE_PATCH, Answer, Request
+from stretto.stores.kube.line import Answer, Request
 from stretto.stores.kube.objects import record_of
 from stretto.stores.kube.paths import asking, collection, place, single
 from stretto.stores.kube.reads import Reads
@@ -89,12 +90,14 @@ class Writes:
             change = {k: v for k, v in patch.patch.items() if (k == "status") is status}
             if not change:
                 return await self._untouched(kind, patch)
+            if patch.type is PatchType.JSON:
+                return Reply(Outcome.REFUSED, Code.INVALID, "patch: a merge or strategic merge")
             try:
                 body = measured(_ENCODE(_conditioned(change, patch)), "patch")
             except (InputError, TypeError, ValueError, RecursionError) as error:
                 return Reply(Outcome.REFUSED, Code.INVALID, f"patch: {error}")
             path = self._timed(single(kind, patch.namespace, patch.name, sub))
-            request = Request("PATCH", path, body, MERGE_PATCH)
+            request = Request("PATCH", path, body, patch.type.value)
             return await self._written(kind, Write(lane, request, what), batch)
 
         return await self._sender.all(patches, lane, _key, send)
