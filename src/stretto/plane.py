@@ -23,6 +23,7 @@ from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.binder.preempting import PreemptionJudge
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
+from stretto.control.controllers.statuses import Statuses
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.partition import Partitions
@@ -141,6 +142,10 @@ class Plane:
         if config.report is not None:
             self.reporter = Reporter(self.cluster, self.units, self.verdicts, store, config.report)
         self._failpoint = failpoint
+        #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
+        self.statuses: Statuses | None = None
+        if config.report is not None:
+            self.statuses = Statuses(self.cluster, self.units, self.dispatcher, store)
         self._rng = Rng(config.seed)
         self._partitions = Partitions()
         #: Times kept places out.
@@ -265,7 +270,8 @@ class Plane:
         """Clock time at which there is something to do although no event comes."""
         due = min(self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due())
         due = min(due, self.evictor.next_due(), self.reservations.next_due())
-        return due if self.reporter is None else min(due, self.reporter.next_due())
+        lanes = [lane.next_due() for lane in (self.reporter, self.statuses) if lane is not None]
+        return min([due, *lanes])
 
     def close(self) -> None:
         """Stop watching; the store is the caller's."""
@@ -310,6 +316,8 @@ class Plane:
         room = shard.runtime.room(class_id)
         return room if room or shard.preempting is None else shard.preempting.chance(class_id)
 
+        if self.statuses is not None:
+            self.statuses.report(now, self.clock)
     def _plan(self, now: float) -> list[Plan]:
         """Hand out units and let every shard make a plan on its own snapshot."""
         self._follow_partitions()

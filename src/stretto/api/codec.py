@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from stretto.api import core, kinds, node, pods, scheduling, storage, workloads
+from stretto.api import core, kinds, node, pods, scheduling, storage, workload_groups, workloads
 from stretto.api.kinds import Kind
 from stretto.api.limits import measured
 from stretto.api.meta import Wire
@@ -43,6 +43,7 @@ STRUCTS: Final[dict[Kind, type[Wire]]] = {
     kinds.CSI_DRIVER: storage.CsiDriver,
     kinds.CSI_STORAGE_CAPACITY: storage.CsiStorageCapacity,
     kinds.VOLUME_ATTACHMENT: storage.VolumeAttachment,
+    kinds.WORKLOAD_POD_GROUP: workload_groups.WorkloadPodGroup,
     kinds.POD_GROUP: scheduling.PodGroup,
     kinds.SCHEDULER: scheduling.Scheduler,
     kinds.MOVEMENT: scheduling.Movement,

@@ -10,10 +10,13 @@ from typing import Final
 
 import msgspec
 
+from stretto.api.workload_groups import MARK
 from stretto.base.errors import InputError
 
 NO_BYTES: Final = msgspec.Raw()
 """An absent sub-tree: the empty raw value."""
+GROUP_NOTE: Final = "godel.bytedance.com/pod-group-name"
+"""Label or annotation: the PodGroup of a pod, in its namespace."""
 _NO_GATES: Final = (b"", b"[]", b"null")
 
 
@@ -88,6 +91,8 @@ class PodSpecHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     scheduling_gates: msgspec.Raw = NO_BYTES
     #: Volumes as raw JSON; claims are found in them.
     volumes: msgspec.Raw = NO_BYTES
+    #: The group of scheduling.k8s.io that the pod is part of, as raw JSON.
+    scheduling_group: msgspec.Raw = NO_BYTES
     #: Containers share the node's network, so that every container port is a host port.
     host_network: bool = False
 
@@ -96,6 +101,13 @@ class PodSpecHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
         """Whether a scheduling gate holds the pod."""
         gates = self.scheduling_gates
         return gates is not NO_BYTES and bytes(gates) not in _NO_GATES
+
+
+class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The group of scheduling.k8s.io that a pod is part of."""
+
+    #: Its name, in the pod's namespace.
+    pod_group_name: str = ""
 
 
 class PodStatusHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -141,9 +153,23 @@ _OBJECT_DECODER: Final = msgspec.json.Decoder(ObjectHead)
 def decode_pod_head(body: bytes) -> PodHead:
     """The head of a pod's JSON; refuses malformed JSON or fields with an ``InputError``."""
     try:
-        return _POD_DECODER.decode(body)
+        head = _POD_DECODER.decode(body)
+        return _grouped(head) if head.spec.scheduling_group is not NO_BYTES else head
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise unreadable("pod", error) from error
+
+
+def _grouped(head: PodHead) -> PodHead:
+    """Write ``spec.schedulingGroup`` down as the annotation by which groups are known here."""
+    group = msgspec.json.decode(head.spec.scheduling_group, type=SchedulingGroup | None)
+    if group is None or not group.pod_group_name:
+        return head
+    meta = head.metadata
+    notes = msgspec.json.decode(meta.annotations or b"null", type=dict[str, msgspec.Raw] | None)
+    name = msgspec.json.encode(f"{group.pod_group_name}{MARK}")
+    raw = msgspec.json.encode({**(notes or {}), GROUP_NOTE: msgspec.Raw(name)})
+    meta = msgspec.structs.replace(meta, annotations=msgspec.Raw(raw))
+    return msgspec.structs.replace(head, metadata=meta)
 
 
 def decode_object_head(body: bytes) -> ObjectHead:

@@ -31,6 +31,11 @@ class Kind(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def word(self) -> str:
+        """One word that no other kind has: ``Pod``, or ``PodGroup.scheduling.k8s.io``."""
+        return self.kind if _BY_NAME[self.kind.lower()] is self else f"{self.kind}.{self.group}"
+
+    @property
     def resource(self) -> str:
         """The plural with its group, as kubectl and error messages write it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
@@ -66,6 +71,7 @@ CSI_STORAGE_CAPACITY: Final = Kind(_STORAGE, "v1", "CSIStorageCapacity", "csisto
 VOLUME_ATTACHMENT: Final = Kind(
     _STORAGE, "v1", "VolumeAttachment", "volumeattachments", namespaced=False
 )
+WORKLOAD_POD_GROUP: Final = Kind("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups")
 POD_GROUP: Final = Kind(_GODEL, "v1alpha1", "PodGroup", "podgroups")
 SCHEDULER: Final = Kind(_GODEL, "v1alpha1", "Scheduler", "schedulers", namespaced=False)
 MOVEMENT: Final = Kind(_GODEL, "v1alpha1", "Movement", "movements", namespaced=False)
@@ -104,6 +110,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     CSI_DRIVER,
     CSI_STORAGE_CAPACITY,
     VOLUME_ATTACHMENT,
+    WORKLOAD_POD_GROUP,
     POD_GROUP,
     SCHEDULER,
     MOVEMENT,

@@ -347,7 +347,7 @@ class QueueSpec(Wire, frozen=True):
     #: Its share among its siblings.
     weight: int = 1
     #: Its share of single resources, where that is another one than ``weight``.
-    resource_weights: dict[str, int] = {}
+    resource_weights: dict[str, int] = msgspec.field(default_factory=dict)
     #: The resource that ``FairShare`` counts.
     resource: str = "cpu"
     #: What it always gets back.

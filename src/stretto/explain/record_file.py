@@ -200,7 +200,7 @@ def _objects(
             notes = _text(dict(record.annotations)) if record.annotations else None
             standing = _standing(record.uid, parts, units) if kind is POD else _NOWHERE
             yield (
-                kind.kind, record.namespace, record.name, record.uid, record.version,
+                kind.word, record.namespace, record.name, record.uid, record.version,
                 record.node, notes, number, *standing,
             )  # fmt: skip
 
@@ -274,7 +274,7 @@ class RecordFile:
         shared: dict[int, bytes] = {}
         rows = self._rows(
             "SELECT namespace, name, uid, version, node, notes, body FROM objects WHERE kind = ?",
-            kind.kind,
+            kind.word,
         )
         for namespace, name, uid, version, node, notes, number in rows:
             body = shared.get(number)

@@ -120,6 +120,8 @@ class LiveRun:
         """Tell in the store of pods that wait still, where that is wanted."""
         if self._plane.reporter is not None:
             self._plane.reporter.finish(self._clock.monotonic(), self._clock)
+        if self._plane.statuses is not None:
+            self._plane.statuses.report(self._clock.monotonic(), self._clock, at_once=True)
 
     def pause(self) -> None:
         """Note in the store how far the run has come."""

@@ -22,6 +22,7 @@ from stretto.state.ingest_kinds import apply_groups, apply_nodes
 from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.likeness import Made, likeness
 from stretto.state.pods import NO_SLOT, NewPod
+from stretto.state.queue_ingest import UNIT_MARKS
 from stretto.state.ranks import Ranks, note_stay, note_traits
 from stretto.state.topology_ingest import device_mask, micro_topology, note_owners
 from stretto.state.units import Cure
@@ -30,8 +31,6 @@ from stretto.stores.store import Event, EventType, Record
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _DEVICES_MARK: Final = GPU_DEVICES.encode()
-_GROUP_MARK: Final = b"godel.bytedance.com/pod-group-name"
-_QUEUE_MARK: Final = b"stretto.dev/queue"
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
@@ -184,7 +183,7 @@ class Ingest:
                 gated = new.state is _GATED
                 arrivals.append(Arrival(row, meta, gated, new.uid, new.template))
                 continue
-            if _GROUP_MARK in record.body or _QUEUE_MARK in record.body:
+            if any(mark in record.body for mark in UNIT_MARKS):
                 meta = (head or decode_pod_head(record.body)).metadata
                 arrivals.append(Arrival(row, meta, False, new.uid))
             node = record.node or (head or decode_pod_head(record.body)).spec.node_name

@@ -9,7 +9,14 @@ from typing import Final
 import msgspec
 
 from stretto.api.core import Node
-from stretto.api.scheduling import PodGroup
+from stretto.api.scheduling import (
+    PodGroup,
+    PodGroupAffinities,
+    PodGroupAffinity,
+    PodGroupSpec,
+    PodGroupTerm,
+)
+from stretto.api.workload_groups import MARK, WorkloadPodGroup
 from stretto.base.errors import InputError
 from stretto.state import whole
 from stretto.state.changes import GroupChange
@@ -20,6 +27,9 @@ from stretto.stores.store import Event, EventType
 
 _NODE: Final = msgspec.json.Decoder(Node)
 _GROUP: Final = msgspec.json.Decoder(PodGroup)
+_WORKLOAD_GROUP: Final = msgspec.json.Decoder(WorkloadPodGroup)
+FOR_EVER: Final = (1 << 31) - 1
+"""Seconds after which a group has failed that states no time: 68 years."""
 
 
 def apply_nodes(cluster: Cluster, events: Iterable[Event]) -> None:
@@ -47,6 +57,49 @@ def apply_nodes(cluster: Cluster, events: Iterable[Event]) -> None:
             cluster.abnormal.pop(key, None)
         except (msgspec.DecodeError, InputError, RecursionError) as error:
             cluster.abnormal[key] = str(error)
+
+
+def apply_workload_groups(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply events of Kubernetes' own PodGroups: from here on they are groups like Gödel's.
+
+    They state no time after which they have failed.
+    """
+    for event in events:
+        key = f"{event.record.namespace}/{event.record.name}{MARK}"
+        if event.type is EventType.DELETED:
+            cluster.abnormal.pop(f"podgroup {key}", None)
+            cluster.groups.pop(key, None)
+            cluster.directed.discard(key)
+            cluster.changes.groups.append(GroupChange(key, None))
+            continue
+        try:
+            group = _translated(_WORKLOAD_GROUP.decode(event.record.body), event.record.uid)
+        except (msgspec.DecodeError, RecursionError) as error:
+            cluster.abnormal[f"podgroup {key}"] = str(error)
+            continue
+        cluster.abnormal.pop(f"podgroup {key}", None)
+        cluster.groups[key] = group
+        direct(cluster, key, group)
+        cluster.changes.groups.append(GroupChange(key, group))
+        cluster.changes.cures |= Cure.GROUP_CHANGED
+
+
+def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
+    """One of Kubernetes' groups in Gödel's words."""
+    spec = group.spec
+    gang, places = spec.scheduling_policy.gang, spec.scheduling_constraints
+    topology = places.topology if places is not None else ()
+    terms = tuple(PodGroupTerm(topology_key=each.key) for each in topology)
+    affinity = PodGroupAffinities(PodGroupAffinity(required=terms)) if terms else None
+    return PodGroup(
+        metadata=msgspec.structs.replace(group.metadata, uid=uid),
+        spec=PodGroupSpec(
+            min_member=gang.min_count if gang is not None else 1,
+            priority_class_name=spec.priority_class_name,
+            schedule_timeout_seconds=FOR_EVER,
+            affinity=affinity,
+        ),
+    )
 
 
 def apply_groups(cluster: Cluster, events: Iterable[Event]) -> None:

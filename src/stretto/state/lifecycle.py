@@ -217,3 +217,54 @@ UNIT_LIFE: Final = Table(
     },
 )
 """Every lawful move of a unit."""
+
+
+class GroupState(IntEnum):
+    """How far a PodGroup is."""
+
+    #: Nobody has looked yet.
+    NEW = 0
+    #: Fewer than ``min_member`` of its pods exist.
+    PENDING = 1
+    #: Enough of its pods exist, and not enough have nodes.
+    PRE_SCHEDULING = 2
+    #: Enough of its pods have had nodes, or one has run; whatever comes later.
+    SCHEDULED = 3
+    #: It was not scheduled in time; only another group of its name is.
+    TIMEOUT = 4
+
+
+class GroupEvent(IntEnum):
+    """What moves a PodGroup."""
+
+    #: It is looked at for the first time.
+    SEE = 0
+    #: Enough of its pods exist.
+    GATHER = 1
+    #: Too few of its pods exist.
+    LOSE = 2
+    #: Enough of its pods have nodes, or one runs or has ended.
+    PLACE = 3
+    #: Its time is over.
+    EXPIRE = 4
+
+
+_G, _W = GroupState, GroupEvent
+
+GROUP_LIFE: Final = Table(
+    name="podgroup",
+    states=GroupState,
+    events=GroupEvent,
+    initial=_G.NEW,
+    final=frozenset({_G.SCHEDULED, _G.TIMEOUT}),
+    transitions={
+        (_G.NEW, _W.SEE): _G.PENDING,
+        (_G.PENDING, _W.GATHER): _G.PRE_SCHEDULING,
+        (_G.PENDING, _W.PLACE): _G.SCHEDULED,
+        (_G.PENDING, _W.EXPIRE): _G.TIMEOUT,
+        (_G.PRE_SCHEDULING, _W.LOSE): _G.PENDING,
+        (_G.PRE_SCHEDULING, _W.PLACE): _G.SCHEDULED,
+        (_G.PRE_SCHEDULING, _W.EXPIRE): _G.TIMEOUT,
+    },
+)
+"""Every lawful move of a PodGroup: Gödel's, which the conditions of its status tell one by one."""

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.heads import MetaHead, decode_pod_head
+from stretto.api.heads import GROUP_NOTE, MetaHead, decode_pod_head
 from stretto.api.scheduling import Queue
 from stretto.base.errors import InputError
 from stretto.state.changes import Arrival, QueueChange
@@ -15,7 +15,8 @@ from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
 _ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
-_MARKS: Final = (b"godel.bytedance.com/pod-group-name", b"stretto.dev/queue")
+UNIT_MARKS: Final = (GROUP_NOTE.encode(), b"stretto.dev/queue", b'"schedulingGroup"')
+"""In the JSON of pods that say what group or queue they belong to."""
 _QUEUE: Final = msgspec.json.Decoder(Queue)
 
 
@@ -31,7 +32,7 @@ def census(cluster: Cluster, records: Iterable[Record]) -> None:
         row = cluster.pods.row(record.uid) if record.node or b'"nodeName"' in record.body else None
         if row is None or int(cluster.pods.state[row]) not in _ON_NODES:
             continue
-        if any(mark in record.body for mark in _MARKS):
+        if any(mark in record.body for mark in UNIT_MARKS):
             meta = decode_pod_head(record.body).metadata
         elif any(name in record.body for name in ours):
             meta = MetaHead(record.name, "", record.namespace, record.uid)

@@ -23,7 +23,7 @@ def test_a_kind_is_found_by_its_plural_and_group() -> None:
 def test_every_kind_comes_back_from_its_own_names() -> None:
     for kind in kinds.KINDS:
         assert kinds.kind_of(kind.api_version, kind.kind) is kind
-        assert kinds.kind_named(kind.plural) is kind
+        assert kinds.kind_named(kind.resource) is kind
 
 
 def test_the_api_version_of_the_core_has_no_group() -> None:

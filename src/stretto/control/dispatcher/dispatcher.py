@@ -62,7 +62,7 @@ class Dispatcher:
         #: Blocking queues that may send more in this round.
         self._sending: list[Queue] = []
         #: Positions, counts and what each unit waits for.
-        self.views = Views(self._places)
+        self.views = Views(self._places, self._intake.groups)
 
     # ------------------------------------------------------------ what changed
 

@@ -11,13 +11,13 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from stretto.api.heads import MetaHead
+from stretto.api.heads import GROUP_NOTE, MetaHead
 from stretto.api.meta import OwnerReference
 from stretto.api.scheduling import PodGroup, PodGroupPhase
 from stretto.control.dispatcher.config import ALL, DispatcherConfig
 from stretto.state.units import DEFAULT_QUEUE, NO_GROUP, UnitKind
 
-GROUP_NAME: Final = "godel.bytedance.com/pod-group-name"
+GROUP_NAME: Final = GROUP_NOTE
 """Label or annotation: the PodGroup of a pod, in its namespace."""
 QUEUE_NAME: Final = "stretto.dev/queue"
 """Label or annotation on a pod or a PodGroup: its queue."""

@@ -5,9 +5,13 @@ read often.
 """
 
 from collections.abc import Mapping
+from math import inf
 from typing import NamedTuple
 
+from stretto.control.dispatcher.groups import Groups
 from stretto.control.dispatcher.places import Places
+from stretto.control.dispatcher.tenancy import QueueFacts, tenancy
+from stretto.control.dispatcher.units import group_unit
 from stretto.control.dispatcher.waiting import NO_CLASS
 from stretto.state.lifecycle import UnitState
 from stretto.state.units import NO_GROUP, Cure, Unit
@@ -57,9 +61,10 @@ class Limit(NamedTuple):
 class Views:
     """Reads places."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, groups: Groups) -> None:
         """Read these."""
         self._places = places
+        self._groups = groups
 
     def position(self, unit: Unit) -> Position:
         """Where a unit stands in its queue; counts the units before it one by one."""
@@ -84,6 +89,20 @@ class Views:
     def queue_lengths(self) -> dict[str, int]:
         """Units in each queue."""
         return {queue.name: queue.order.live for queue in self._places.queues}
+
+    def queues(self) -> list[QueueFacts]:
+        """How every queue fares, each after the one that it is part of."""
+        return tenancy(self._places)
+
+    def group_deadline(self, key: str) -> float:
+        """Clock time after which a PodGroup, ``namespace/name``, is late; infinity for unknown."""
+        group = self._groups.get(group_unit(key))
+        return inf if group is None else group.seen + group.wait
+
+    def group_fault(self, key: str) -> str:
+        """In what a PodGroup contradicts itself; empty where it does not."""
+        group = self._groups.get(group_unit(key))
+        return "" if group is None else group.fault
 
     def usage(self) -> Mapping[str, Mapping[int, int]]:
         """What each queue's claims hold, by column; nothing where no policy asks for it."""

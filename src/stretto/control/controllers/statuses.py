@@ -1,0 +1,216 @@
+"""Statuses of Queues and PodGroups: what became of them, told in the store.
+
+A lane beside the decisions: once a second it compares what is to be said with what it said last,
+and writes a bounded batch of patches. Nothing waits for it, and what it does not get to is told
+later; a write that fails is tried again with the next batch.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
+from stretto.api.scheduling import PodGroup
+from stretto.api.workload_groups import MARK
+from stretto.base.clock import Clock, timestamp
+from stretto.control.dispatcher.dispatcher import Dispatcher
+from stretto.control.dispatcher.phases import PHASE_OF, GroupFacts, moves, state_of
+from stretto.control.dispatcher.tenancy import QueueFacts
+from stretto.control.dispatcher.units import group_unit
+from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import GroupState
+from stretto.state.units import Unit, Units
+from stretto.stores.store import Outcome, Patch, Store
+
+EVERY: Final = 1.0
+"""Seconds between two batches: statuses are for people and slow controllers."""
+AT_ONCE: Final = 256
+"""Patches of one batch."""
+LOCK: Final = "podgroup-final-op-lock"
+"""Annotation (after Gödel's prefix) by which its binder says that it is about to finish a group."""
+_RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
+
+
+class Statuses:
+    """Writes what became of Queues and PodGroups."""
+
+    def __init__(
+        self, cluster: Cluster, units: Units, dispatcher: Dispatcher, store: Store
+    ) -> None:
+        """Start with nothing told."""
+        #: What was written or could not be, by kind and outcome.
+        self.counts: Counter[str] = Counter()
+        self._cluster = cluster
+        self._units = units
+        self._dispatcher = dispatcher
+        self._store = store
+        self._told: dict[tuple[Kind, str], dict[str, Any]] = {}
+        #: ``minMember`` with which each group was scheduled, by uid.
+        self._settled: dict[str, int] = {}
+        self._next = float("-inf")
+        self._more = False
+
+    def next_due(self) -> float:
+        """Clock time of the next batch; infinity while nobody is known to wait for it."""
+        return self._next if self._more else float("inf")
+
+    def report(self, now: float, clock: Clock, *, at_once: bool = False) -> int:
+        """Write the next batch if its time has come; returns how many objects were told of."""
+        self._more = bool(self._cluster.queues or self._cluster.groups)
+        if not self._more or (now < self._next and not at_once):
+            return 0
+        self._next = now + EVERY
+        stamp = timestamp(clock.now())
+        wanted = [*self._queues(stamp), *self._groups(now, stamp)][:AT_ONCE]
+        for kind in dict.fromkeys(kind for kind, _, _ in wanted):
+            batch = [(patch, said) for each, patch, said in wanted if each is kind]
+            replies = self._store.patch_status(kind, [patch for patch, _ in batch])
+            for (patch, said), reply in zip(batch, replies, strict=True):
+                self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
+                if reply.outcome is Outcome.OK:
+                    self._told[kind, f"{patch.namespace}/{patch.name}"] = said
+        self._more = bool(wanted)
+        return len(wanted)
+
+    def _is_news(self, kind: Kind, namespace: str, name: str, said: dict[str, Any]) -> bool:
+        return self._told.get((kind, f"{namespace}/{name}")) != said
+
+    # ------------------------------------------------------------ queues
+
+    def _queues(self, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
+        """Queues of which there is something new to say."""
+        if not self._cluster.queues:
+            return
+        for facts in self._dispatcher.views.queues():
+            queue = self._cluster.queues.get(facts.name)
+            if queue is None:
+                continue
+            said = _queue_status(facts)
+            if self._is_news(QUEUE, "", facts.name, said):
+                sound = {"type": "Sound", "status": "False" if facts.faults else "True"}
+                sound |= {"reason": "NotAsWritten" if facts.faults else "AsWritten"}
+                sound |= {"message": "; ".join(facts.faults), "lastTransitionTime": stamp}
+                patch = {"status": {**said, "conditions": [sound]}}
+                yield QUEUE, Patch("", facts.name, patch, uid=queue.metadata.uid), said
+
+    # ------------------------------------------------------------ groups
+
+    def _groups(self, now: float, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
+        """PodGroups of which there is something new to say."""
+        for key, group in self._cluster.groups.items():
+            unit = self._units.by_identity.get(group_unit(key))
+            facts = self._facts(key, group, unit, now)
+            namespace, _, name = key.partition("/")
+            if name.endswith(MARK):
+                yield from self._workload(group, facts, stamp)
+                continue
+            state = state_of(group.status.phase)
+            path = list(moves(state, facts))
+            state = path[-1] if path else state
+            said = self._group_status(group, unit, facts, state)
+            remarks = list(self._remarks(key, group, state))
+            news = {**said, "remarks": remarks}
+            if not self._is_news(POD_GROUP, namespace, name, news):
+                continue
+            if not path and not remarks and said == _as_told(group):
+                self._told[POD_GROUP, f"{namespace}/{name}"] = news
+                continue
+            conditions = list(msgspec.to_builtins(group.status.conditions))
+            conditions += [_condition(PHASE_OF[each].value, "Moved", "", stamp) for each in path]
+            for reason, message in remarks:
+                conditions = [each for each in conditions if each.get("reason") != reason]
+                conditions.append(_condition(PHASE_OF[state].value, reason, message, stamp))
+            status = {**said, "conditions": conditions}
+            if GroupState.PRE_SCHEDULING in path and not group.status.schedule_start_time:
+                status["scheduleStartTime"] = stamp
+            patch = Patch(namespace, name, {"status": status}, uid=group.metadata.uid)
+            yield POD_GROUP, patch, news
+
+    def _facts(self, key: str, group: PodGroup, unit: Unit | None, now: float) -> GroupFacts:
+        least, notes = group.spec.min_member, group.metadata.annotations
+        late = now >= self._dispatcher.views.group_deadline(key)
+        locked = notes.get(f"godel.bytedance.com/{LOCK}") == "binder"
+        if unit is None:
+            return GroupFacts(least, 0, 0, late=late, locked=locked)
+        ran = unit.scheduled or (0 < len(unit.bound) < least and self._runs(unit))
+        return GroupFacts(least, unit.size, len(unit.bound), ran, late, locked)
+
+    def _runs(self, unit: Unit) -> bool:
+        """Whether a pod of a unit runs or has ended: asked of the store, for few units."""
+        pods, store = self._cluster.pods, self._store
+        for row in unit.bound:
+            record = store.get(POD, pods.namespace[row], pods.name[row])
+            if record is not None and any(word in record.body for word in _RAN):
+                return True
+        return False
+
+    def _group_status(
+        self, group: PodGroup, unit: Unit | None, facts: GroupFacts, state: GroupState
+    ) -> dict[str, Any]:
+        """What is said of a group, conditions and times apart."""
+        uid = group.metadata.uid
+        if state is GroupState.SCHEDULED:
+            self._settled.setdefault(uid, facts.min_member)
+        said: dict[str, Any] = {"phase": PHASE_OF[state].value}
+        said["pending"] = len(unit.pending) if unit is not None else 0
+        said["running"] = facts.bound
+        return said
+
+    def _remarks(self, key: str, group: PodGroup, state: GroupState) -> Iterator[tuple[str, str]]:
+        """(reason, message) of what its owner should know."""
+        fault = self._dispatcher.views.group_fault(key)
+        if fault:
+            yield "Contradiction", fault
+        settled = self._settled.get(group.metadata.uid)
+        least = group.spec.min_member
+        if state is GroupState.SCHEDULED and settled is not None and settled != least:
+            said = f"spec.minMember: {settled} when the group was scheduled, {least} now; "
+            said += "what runs stays, and pods that are still to come are admitted one by one. "
+            yield "MinMemberChanged", said + "It counts again once the group is evicted"
+
+    def _workload(
+        self, group: PodGroup, facts: GroupFacts, stamp: str
+    ) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
+        """One of Kubernetes' own groups: one condition says whether it is scheduled."""
+        meta = group.metadata
+        done = facts.ran or facts.bound >= facts.min_member
+        said = {"scheduled": done, "bound": facts.bound, "created": facts.created}
+        if self._is_news(WORKLOAD_POD_GROUP, meta.namespace, meta.name, said):
+            message = f"{facts.bound} of {facts.min_member} pods that must run together have nodes"
+            scheduled = {
+                "type": "PodGroupScheduled",
+                "status": "True" if done else "False",
+                "reason": "Scheduled" if done else "Unschedulable",
+                "message": message,
+                "lastTransitionTime": stamp,
+            }
+            patch = {"status": {"conditions": [scheduled]}}
+            found = Patch(meta.namespace, meta.name, patch, uid=meta.uid)
+            yield WORKLOAD_POD_GROUP, found, said
+
+
+def _as_told(group: PodGroup) -> dict[str, Any]:
+    """What a group's status says already."""
+    status = group.status
+    return {"phase": status.phase, "pending": status.pending, "running": status.running}
+
+
+def _condition(phase: str, reason: str, message: str, stamp: str) -> dict[str, str]:
+    said = {"phase": phase, "status": "True", "lastTransitionTime": stamp, "reason": reason}
+    return {**said, "message": message} if message else said
+
+
+def _queue_status(facts: QueueFacts) -> dict[str, Any]:
+    """What is said of a queue, its condition apart."""
+    texts: Mapping[str, Any] = {
+        "state": facts.state,
+        "used": facts.used or None,
+        "borrowed": facts.borrowed or None,
+        "counted": facts.counted or None,
+        "shareMilli": round(facts.share * 1000),
+        "pending": facts.pending,
+        "running": facts.running,
+    }
+    return {**texts, "conditions": list(facts.faults)}

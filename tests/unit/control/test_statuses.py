@@ -1,0 +1,189 @@
+"""What is told in the store of Queues and PodGroups."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stretto.api.kinds import POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
+from stretto.control.reporter import ReportConfig
+from stretto.stores.store import Deletion, Patch
+from stretto.testing import Harness, make_node, make_pod
+
+#: The first of these compiles the kernels where nobody has done so yet.
+pytestmark = pytest.mark.timeout(240)
+
+
+def make_harness(cpu: str = "4") -> Harness:
+    return Harness([make_node("n", cpu=cpu)], config={"report": ReportConfig(events=False)})
+
+
+def put(harness: Harness, name: str, **spec: Any) -> None:
+    meta = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}}
+    harness.create(QUEUE, msgspec.json.encode({**meta, "spec": spec}))
+
+
+def status(harness: Harness, kind: Kind, name: str, namespace: str = "") -> dict[str, Any]:
+    record = harness.store.get(kind, namespace, name)
+    assert record is not None
+    found: dict[str, Any] = msgspec.json.decode(record.body).get("status", {})
+    return found
+
+
+def group_status(harness: Harness, name: str) -> dict[str, Any]:
+    return status(harness, POD_GROUP, name, "default")
+
+
+def in_queue(name: str, queue: str, **more: Any) -> bytes:
+    return make_pod(name, cpu="1", annotations={"stretto.dev/queue": queue}, **more)
+
+
+def test_a_queue_says_what_it_uses_borrows_and_has_waiting() -> None:
+    harness = make_harness()
+    put(harness, "top", guarantee={"cpu": "2"})
+    put(harness, "a", parent="top", policy="FifoSkip", guarantee={"cpu": "1"}, limit={"cpu": "3"})
+    harness.submit(*(in_queue(f"p{i}", "a") for i in range(5)))
+    harness.settle(5)
+    said = status(harness, QUEUE, "a")
+    assert (said["used"]["cpu"], said["borrowed"]["cpu"]) == ("3", "2")
+    assert (said["running"], said["pending"], said["shareMilli"]) == (3, 2, 750)
+    assert status(harness, QUEUE, "top")["pending"] == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ({"parent": "b"}, {"parent": "a"}, "is a circle"),
+        ({"parent": "nowhere"}, {}, "there is no such queue"),
+        ({"parent": "b", "guarantee": {"cpu": "9"}}, {"guarantee": {"cpu": "2"}}, "b has 2"),
+    ],
+)
+def test_what_contradicts_itself_is_said_on_the_queue_and_the_rest_goes_on(
+    first: dict[str, Any], second: dict[str, Any], expected: str
+) -> None:
+    harness = make_harness()
+    put(harness, "a", **first)
+    put(harness, "b", **second)
+    harness.submit(in_queue("p", "a"), in_queue("q", "b"))
+    harness.settle(5)
+    said = status(harness, QUEUE, "a")["conditions"][0]
+    assert said["status"] == "False"
+    assert expected in said["message"]
+    assert all(harness.placements().values())
+
+
+def test_a_lowered_limit_is_said_until_enough_has_ended() -> None:
+    harness = make_harness()
+    put(harness, "a", policy="FifoSkip", limit={"cpu": "3"})
+    harness.submit(*(in_queue(f"p{i}", "a") for i in range(3)))
+    harness.settle(3)
+    harness.store.patch(QUEUE, [Patch("", "a", {"spec": {"limit": {"cpu": "1"}}})])
+    harness.settle(3)
+    assert "3 of 1 are used" in status(harness, QUEUE, "a")["conditions"][0]["message"]
+    for name in ("p0", "p1"):
+        harness.delete(name)
+    harness.settle(3)
+    assert status(harness, QUEUE, "a")["conditions"][0]["status"] == "True"
+
+
+def test_a_group_goes_through_its_phases_in_the_store() -> None:
+    harness = make_harness(cpu="1")
+    harness.group("g", 2)
+    harness.settle(2)
+    assert group_status(harness, "g")["phase"] == "Pending"
+    harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
+    harness.settle(2)
+    said = group_status(harness, "g")
+    assert (said["phase"], bool(said["scheduleStartTime"])) == ("PreScheduling", True)
+    harness.delete("g-0")
+    harness.settle(2)
+    assert group_status(harness, "g")["phase"] == "Pending"
+
+
+def test_a_group_that_runs_is_scheduled_and_its_conditions_tell_how() -> None:
+    harness = make_harness()
+    harness.group("g", 2)
+    harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
+    harness.settle(3)
+    said = group_status(harness, "g")
+    assert (said["phase"], said["running"]) == ("Scheduled", 2)
+    assert [each["phase"] for each in said["conditions"]][-1] == "Scheduled"
+
+
+def test_a_group_that_is_late_has_timed_out() -> None:
+    harness = make_harness(cpu="1")
+    harness.group("g", 2, scheduleTimeoutSeconds=10)
+    harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
+    harness.settle(15)
+    assert group_status(harness, "g")["phase"] == "Timeout"
+
+
+def test_a_minimum_that_changes_while_the_group_runs_is_said_and_evicts_nobody() -> None:
+    harness = make_harness()
+    harness.group("g", 2)
+    harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
+    harness.settle(3)
+    harness.store.patch(POD_GROUP, [Patch("default", "g", {"spec": {"minMember": 4}})])
+    harness.settle(3)
+    said = group_status(harness, "g")["conditions"][-1]
+    assert said["reason"] == "MinMemberChanged"
+    assert "2 when the group was scheduled, 4 now" in said["message"]
+    harness.submit(make_pod("g-9", cpu="1", group="g"))
+    harness.settle(3)
+    assert all(harness.placements().values())
+
+
+# ---------------------------------------------------------------- Kubernetes' own groups
+
+
+def workload_group(name: str, gang: int | None) -> bytes:
+    policy = {"basic": {}} if gang is None else {"gang": {"minCount": gang}}
+    meta = {"name": name, "namespace": "default"}
+    body = {"apiVersion": WORKLOAD_POD_GROUP.api_version, "kind": "PodGroup", "metadata": meta}
+    return msgspec.json.encode({**body, "spec": {"schedulingPolicy": policy}})
+
+
+def member(name: str, group: str) -> bytes:
+    return make_pod(name, cpu="1", spec={"schedulingGroup": {"podGroupName": group}})
+
+
+def test_pods_that_name_a_group_of_kubernetes_start_together_or_not_at_all() -> None:
+    harness = make_harness(cpu="3")
+    harness.create(WORKLOAD_POD_GROUP, workload_group("g", 3))
+    harness.submit(member("a", "g"), member("b", "g"))
+    harness.settle(3)
+    assert harness.placements() == {"a": "", "b": ""}
+    harness.submit(member("c", "g"))
+    harness.settle(3)
+    assert all(harness.placements().values())
+    said = status(harness, WORKLOAD_POD_GROUP, "g", "default")["conditions"][0]
+    assert (said["type"], said["status"]) == ("PodGroupScheduled", "True")
+
+
+def test_a_group_of_the_basic_policy_admits_its_pods_one_by_one() -> None:
+    harness = make_harness(cpu="1")
+    harness.create(WORKLOAD_POD_GROUP, workload_group("g", None))
+    harness.submit(member("a", "g"), member("b", "g"))
+    harness.settle(3)
+    assert sorted(map(bool, harness.placements().values())) == [False, True]
+
+
+def test_a_group_of_goedel_with_the_same_name_is_another_group() -> None:
+    harness = make_harness()
+    harness.create(WORKLOAD_POD_GROUP, workload_group("g", 2))
+    harness.group("g", 2)
+    harness.submit(member("a", "g"), make_pod("b", cpu="1", group="g"))
+    harness.settle(3)
+    assert harness.placements() == {"a": "", "b": ""}
+
+
+def test_a_gang_of_kubernetes_is_still_whole_for_a_new_plane() -> None:
+    harness = make_harness()
+    harness.create(WORKLOAD_POD_GROUP, workload_group("g", 2))
+    harness.submit(member("a", "g"), member("b", "g"))
+    harness.settle(3)
+    harness.store.delete(WORKLOAD_POD_GROUP, [Deletion("default", "missing")])
+    again = Harness(store=harness.store)
+    again.submit(member("c", "g"))
+    again.settle(3)
+    assert all(again.placements().values())

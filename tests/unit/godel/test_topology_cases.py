@@ -1,0 +1,175 @@
+"""Gödel's cases about NUMA topology and job-level affinity, by their number in the inventory.
+
+The figures are those of its own tests. Where Gödel is wrong the right answer stands here, and why.
+"""
+
+import numpy as np
+import pytest
+
+from stretto.api.kinds import CUSTOM_NODE_RESOURCE, POD_GROUP
+from stretto.framework.gang_places import SPLIT, GangPlaces, Places, Wanted
+from stretto.state.topology_choice import Machine, choose
+from stretto.state.topology_notes import Binding
+from stretto.testing import Harness, make_group, make_node, make_pod, make_report, numa_notes
+
+#: The plain kernels: nothing has to be compiled for a handful of pods.
+PLAIN = {"tier": "numpy"}
+#: CPU, memory in GiB, GPUs and RDMA of four NUMA nodes on two sockets.
+FOUR = [(24, 63, 2, 2), (24, 63, 2, 2), (23, 63, 2, 2), (23, 63, 2, 2)]
+NONE = (0, 0, 0, 0)
+CPU, MEMORY, BOTH = (1, 0, 0, 0), (0, 1, 0, 0), (1, 1, 0, 0)
+GPU, GPUS = (0, 0, 1, 0), (0, 0, 2, 0)
+
+EXCLUSIVE = [
+    ("no memory on the second", [NONE, MEMORY, BOTH, BOTH], (15, 100, 0, 0), False, []),
+    ("no CPU on the second", [NONE, CPU, BOTH, BOTH], (40, 50, 0, 0), False, []),
+    ("the CPU would cross sockets", [CPU, NONE, NONE, CPU], (40, 50, 0, 0), False, []),
+    ("the memory would cross sockets", [MEMORY, NONE, NONE, MEMORY], (20, 100, 0, 0), False, []),
+    ("the GPUs need one NUMA node", [BOTH, GPUS, GPU, GPU], (40, 100, 2, 0), False, []),
+    ("no NUMA node has two GPUs", [GPU, GPUS, GPUS, GPU], (90, 250, 2, 0), False, []),
+    ("nor when GPUs are aligned", [GPU, GPUS, GPUS, GPU], (90, 250, 2, 0), True, []),
+    ("too much beside the others", [GPU, NONE, BOTH, BOTH], (50, 100, 7, 0), False, []),
+    ("GPUs around the CPU", [GPU, NONE, BOTH, BOTH], (40, 100, 7, 0), False, [0, 1]),
+    ("aligned GPUs ask for all", [GPU, NONE, BOTH, BOTH], (40, 100, 7, 0), True, []),
+    ("RDMA inside the CPU's", [NONE, NONE, BOTH, BOTH], (40, 100, 0, 2), False, [0, 1]),
+]
+SHARING = [
+    ("the fullest that holds it", [(24, 63, 1, 0), (10, 20, 0, 0), (10, 20, 1, 0), NONE], 2),
+    ("GPUs held by others do not matter", [GPU, GPU, GPU, GPU], 2),
+]
+
+
+def machine(taken: list, asked: tuple, *, aligned: bool = False, room: tuple = ()) -> Machine:
+    """The four NUMA nodes with something taken of them, and what a pod asks."""
+    free = [[a - t for a, t in zip(*pair, strict=True)] for pair in zip(FOUR, taken, strict=True)]
+    share = [zone[:2] for zone in FOUR]
+    flags = [False, False, aligned, False]
+    return Machine([0, 0, 1, 1], FOUR, free, asked, flags, (), share, room)
+
+
+@pytest.mark.parametrize(
+    ("taken", "asked", "aligned", "expected"),
+    [case[1:] for case in EXCLUSIVE],
+    ids=[case[0] for case in EXCLUSIVE],
+)
+def test_case_38_exclusive_pods(taken, asked, aligned, expected) -> None:
+    chosen = choose(machine(taken, asked, aligned=aligned), Binding.WHOLE)
+    assert chosen == sum(1 << numa for numa in expected)
+
+
+def test_case_38_shared_pods_must_keep_their_room() -> None:
+    taken = [GPU, NONE, BOTH, BOTH]
+    fits = machine(taken, (40, 100, 7, 0), room=(48, 126))
+    crowded = machine(taken, (40, 100, 7, 0), room=(47, 126))
+    assert (choose(fits, Binding.WHOLE), choose(crowded, Binding.WHOLE)) == (0b11, 0)
+
+
+@pytest.mark.parametrize(
+    ("taken", "numa"), [case[1:] for case in SHARING], ids=[case[0] for case in SHARING]
+)
+def test_case_38_pods_that_share_a_numa_node(taken, numa) -> None:
+    assert choose(machine(taken, (1, 1, 0, 0)), Binding.ONE) == 1 << numa
+
+
+@pytest.mark.parametrize("asked", [(25, 1, 0, 0), (15, 60, 3, 0), (1, 64, 0, 0)])
+def test_case_38_one_numa_node_must_have_everything(asked) -> None:
+    assert choose(machine([NONE] * 4, asked), Binding.ONE) == 0
+
+
+def test_case_38_the_decision_is_written_on_the_pod() -> None:
+    """Gödel's never does: its state for the NUMA nodes is lost between scheduler and binder."""
+    harness = Harness([make_node("n", cpu="16", memory="32Gi")], config=PLAIN)
+    harness.create(CUSTOM_NODE_RESOURCE, make_report("n", [{"cpu": "8", "memory": "16Gi"}] * 2))
+    harness.submit(make_pod("p", cpu="9", memory="1Gi", annotations=numa_notes(exclusive=True)))
+    harness.settle()
+    note = harness.notes_of("p")["godel.bytedance.com/micro-topology"]
+    assert note == "0:cpu=8,memory=16Gi;1:cpu=8,memory=16Gi"
+
+
+# ---------------------------------------------------------------- job-level affinity
+
+
+def racks() -> Harness:
+    """Three racks of 1, 2 and 3 nodes; the small one has the larger node's memory."""
+    sizes = {"small": (1, "64Gi"), "middle": (2, "16Gi"), "large": (3, "16Gi")}
+    return Harness(
+        [
+            make_node(f"{rack}-{i}", cpu="8", memory=memory, labels={"rack": rack, "row": "a"})
+            for rack, (count, memory) in sizes.items()
+            for i in range(count)
+        ],
+        config=PLAIN,
+    )
+
+
+def places(harness: Harness, required=(), preferred=(), rules=(), **more) -> Places:
+    """Where a group of that affinity may go."""
+    terms = {
+        "required": [{"topologyKey": key} for key in required],
+        "preferred": [{"topologyKey": key} for key in preferred],
+        "sortRules": [dict(zip(("resource", "dimension", "order"), r, strict=True)) for r in rules],
+    }
+    harness.create(POD_GROUP, make_group("g", 2, affinity={"podGroupAffinity": terms}))
+    harness.settle()
+    plane = harness.plane
+    runtime = plane.shards[0].runtime
+    runtime.sync()
+    bound = plane.cluster.nodes.slots_named(more.get("bound", ()))
+    wanted = Wanted([(0, more.get("cpu", 0))])
+    group = plane.cluster.groups["default/g"]
+    return GangPlaces(plane.cluster.nodes).places(group, bound, wanted, runtime.columns)
+
+
+def names(harness: Harness, found: Places) -> list[str]:
+    """The domains of an answer by the name of their rack, or how many nodes they have."""
+    labels = harness.plane.cluster.nodes.labels
+    parts = np.split(found.slots, found.start[1:-1])
+    racks = [{labels.value(int(slot), "rack") for slot in part} for part in parts]
+    return [each.pop() if len(each) == 1 else f"{len(each)} racks" for each in racks]
+
+
+ORDERS = [
+    ((), ["small", "middle", "large"]),
+    ([("CPU", "Capacity", "Ascending")], ["small", "middle", "large"]),
+    ([("CPU", "Capacity", "Descending")], ["large", "middle", "small"]),
+    ([("Memory", "Capacity", "Ascending")], ["middle", "large", "small"]),
+    ([("Memory", "Available", "Descending")], ["small", "large", "middle"]),
+    (
+        [("GPU", "Capacity", "Ascending"), ("CPU", "Available", "Descending")],
+        ["large", "middle", "small"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("rules", "expected"), ORDERS)
+def test_case_33_domains_are_tried_in_the_order_of_the_sort_rules(rules, expected) -> None:
+    harness = racks()
+    assert names(harness, places(harness, ["rack"], rules=rules)) == expected
+
+
+def test_case_33_domains_that_are_too_small_are_cut() -> None:
+    harness = racks()
+    assert names(harness, places(harness, ["rack"], cpu=9000)) == ["middle", "large"]
+
+
+def test_case_34_running_pods_bind_the_others_to_their_domain() -> None:
+    harness = racks()
+    assert names(harness, places(harness, ["rack"], bound=["middle-0"])) == ["middle"]
+
+
+def test_case_34_pods_in_two_domains_are_an_error() -> None:
+    harness = racks()
+    found = places(harness, ["rack"], bound=["middle-0", "large-0"])
+    assert (len(found.slots), found.fault) == (0, SPLIT)
+
+
+def test_case_35_preferred_domains_are_tried_before_what_holds_them() -> None:
+    harness = racks()
+    found = names(harness, places(harness, ["row"], preferred=["rack"]))
+    assert found == ["small", "middle", "large", "3 racks"]
+
+
+def test_case_35_without_anything_required_every_node_comes_last() -> None:
+    harness = racks()
+    found = names(harness, places(harness, preferred=["row", "rack"]))
+    assert found == ["small", "middle", "large", "3 racks", "3 racks"]
