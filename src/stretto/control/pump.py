@@ -17,15 +17,15 @@ from stretto.api.kinds import (
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
-    Kind,
     WORKLOAD_POD_GROUP,
+    Kind,
 )
 from stretto.base.errors import TooOldError
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster import Cluster
 from stretto.state.ingest import Ingest
-from stretto.state.queue_ingest import apply_queues, census
 from stretto.state.ingest_kinds import apply_workload_groups
+from stretto.state.queue_ingest import apply_queues, census
 from stretto.state.topology_ingest import apply_reports
 from stretto.state.whole import apply_objects, known_objects
 from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
@@ -88,15 +88,15 @@ class Pump:
         self._priorities: dict[str, Record] = {}
         self._reports: dict[str, Record] = {}
         self._queues: dict[str, Record] = {}
+        self._workloads: dict[str, Record] = {}
         self._feeds = [
             _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
-        self._workloads: dict[str, Record] = {}
             _Feed(NODE, lambda events, _: self._ingest.nodes(events), self._known_nodes),
             _Feed(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
             _Feed(QUEUE, self._apply_queues, lambda: _by_uid(self._queues)),
+            _Feed(WORKLOAD_POD_GROUP, self._apply_workloads, lambda: _by_uid(self._workloads)),
             _Feed(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
             *map(self._object_feed, kinds),
-            _Feed(WORKLOAD_POD_GROUP, self._apply_workloads, lambda: _by_uid(self._workloads)),
             _Feed(POD, self._ingest.pods, self._known_pods),
         ]
 
@@ -182,15 +182,14 @@ class Pump:
     def _apply_reports(self, events: Sequence[Event], _: float) -> None:
         apply_reports(self._cluster, _follow(self._reports, events))
 
+    def _apply_workloads(self, events: Sequence[Event], _: float) -> None:
+        apply_workload_groups(self._cluster, _follow(self._workloads, events))
 
     def _apply_queues(self, events: Sequence[Event], _: float) -> None:
         apply_queues(self._cluster, _follow(self._queues, events))
 
     def _apply_priorities(self, events: Sequence[Event], _: float) -> None:
         self._ingest.priorities(_follow(self._priorities, events))
-    def _apply_workloads(self, events: Sequence[Event], _: float) -> None:
-        apply_workload_groups(self._cluster, _follow(self._workloads, events))
-
 
     def _object_feed(self, kind: Kind) -> _Feed:
         """The feed of a kind that goes to the table of objects."""
