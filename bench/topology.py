@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stretto.api.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
-from stretto.framework.runtime import Request
+from stretto.framework.placement import Request
 from stretto.state.invariants import check_all, overcommitted
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_group, make_node, make_pod

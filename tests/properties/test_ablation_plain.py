@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
+from stretto.framework.placement import Request
 from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Request, Runtime
+from stretto.framework.runtime import Engine, Runtime
 from stretto.lab.ablation import Ablation, AblationAsked, run_ablation
 from stretto.lab.ablation_plain import (
     CopyingRuntime,

@@ -12,8 +12,9 @@ from stretto.base.rng import Rng
 from stretto.control.binder.conflicts import Judge
 from stretto.framework.domains.referee import Referee
 from stretto.framework.exact.scheduler import ExactScheduler
+from stretto.framework.placement import Request
 from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Request, Runtime
+from stretto.framework.runtime import Engine, Runtime
 from stretto.framework.tiers import has_numba, kernel
 from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan
 from stretto.state.lifecycle import PodState

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
 from stretto.framework.kernels_numpy import choose
+from stretto.framework.placement import Placement, Request
 from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Placement, Request, Runtime
+from stretto.framework.runtime import Engine, Runtime
 from stretto.framework.tiers import has_numba
 from stretto.state.lifecycle import PodState
 from stretto.state.slots import BLOCK

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
 from stretto.framework import class_cache as module
+from stretto.framework.placement import Request
 from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Request, Runtime
+from stretto.framework.runtime import Engine, Runtime
 from stretto.framework.tiers import has_numba
 from stretto.state.cluster import Cluster
 from stretto.testing import make_node, make_pod

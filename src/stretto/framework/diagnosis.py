@@ -7,7 +7,7 @@ nodes with the fewest.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -208,6 +208,11 @@ def _message(counts: Iterable[ReasonCount], available: int, total: int) -> str:
     histogram: Counter[str] = Counter()
     for each in counts:
         histogram[each.reason] += each.count
+    return message_of(histogram, available, total)
+
+
+def message_of(histogram: Mapping[str, int], available: int, total: int) -> str:
+    """kube-scheduler's sentence for so many nodes by reason."""
     entries = sorted(_entry(count, reason) for reason, count in histogram.items())
     head = f"{available}/{total} nodes are available"
     return f"{head}: {', '.join(entries)}." if entries else f"{head}."

@@ -18,7 +18,7 @@ from stretto.framework.exact.follower import Follower
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.scheduler import ExactScheduler
 from stretto.framework.exact.volumes import Binder, Found, claims_of
-from stretto.framework.runtime import NOT_TRIED, Placement, Request
+from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.state.claims import NoPlace, VolumeChoice
 from stretto.state.cluster import Cluster
 from stretto.state.columns import Columns

@@ -15,8 +15,12 @@ from stretto.framework.exact.book import Book
 from stretto.framework.exact_finder import ExactFinder
 from stretto.framework.exact_runtime import ExactRuntime
 from stretto.framework.finder import VictimFinder, search_of
-from stretto.framework.runtime import Engine, Placement, Request
+from stretto.framework.placement import Placement, Request
+from stretto.framework.plugins.volumes import VolumeRule
+from stretto.framework.runtime import Engine
 from stretto.framework.staged_runtime import StagedRuntime
+from stretto.framework.volume_rules import VolumeRules
+from stretto.framework.volume_runtime import VolumeRuntime
 from stretto.state.budgets import BudgetLedger
 from stretto.state.columns import Columns
 from stretto.state.units import Units
@@ -62,13 +66,22 @@ class Placers:
         """A runtime with a snapshot of its own."""
         if self._engine.profile.exact:
             return ExactRuntime(self._engine.cluster, self._book)
-        return StagedRuntime(self._engine, rng, self._tier, self._units)
+        kind = VolumeRuntime if self._engine.profile.asks_volumes else StagedRuntime
+        return kind(self._engine, rng, self._tier, self._units)
 
     def law(self) -> ExactRuntime | None:
         """What judges claims where amounts do not; ``None`` where amounts do."""
         if not self._engine.profile.exact:
             return None
         return ExactRuntime(self._engine.cluster, self._book)
+
+    def volumes(self) -> VolumeRules | None:
+        """What judges the volumes of claims where amounts do the rest; ``None`` for none."""
+        profile = self._engine.profile
+        if profile.exact or not profile.asks_volumes:
+            return None
+        names = frozenset(r.NAME for r in profile.filters if isinstance(r, VolumeRule))
+        return VolumeRules(self._engine.cluster, names)
 
     def finder(self, placer: Placer, budgets: BudgetLedger, clock: Clock) -> Finder:
         """What finds victims for the pods that a runtime finds no place for."""

@@ -37,14 +37,16 @@ from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule
 from stretto.framework.guarded import Guarded, guard
 from stretto.framework.plugins.gpu_policies import FGD
 from stretto.framework.plugins.table import RULES
+from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.preemption_form import read_preemption
 from stretto.framework.profile_form import Form, read_forms
 from stretto.framework.program import DevicePick, Pick, TypicalPods
+from stretto.framework.selection import PICKS, TieRule
 from stretto.state.claims import CommitMode, ConflictMode
 from stretto.state.cluster import ClusterConfig
 from stretto.state.devices import Devices
 from stretto.state.preemption import PreemptionRules
-from stretto.state.whole import CURES
+from stretto.state.whole import CURES, VOLUME_KINDS
 
 ALL_MEMBERS: Final = "all"
 """In place of a number in ``minMember``: all pods that exist must fit together."""
@@ -56,26 +58,6 @@ MAX_FILE: Final = 1 << 20
 """Bytes of a profile's file; a long one has a few thousand."""
 
 
-class TieRule(Enum):
-    """How equal scores are told apart."""
-
-    #: Zones take turns by their share of nodes, nodes within a zone in a ring.
-    ROTATE = "rotate"
-    #: The node that comes first in a fixed order (of a seed, or of a protocol).
-    ORDER = "order"
-    #: The smallest node name.
-    NAME = "name"
-    #: A fresh draw.
-    RANDOM = "random"
-
-
-PICKS: Final[Mapping[TieRule, Pick]] = {
-    TieRule.ROTATE: Pick.ROTATE,
-    TieRule.ORDER: Pick.RANK,
-    TieRule.NAME: Pick.RANK,
-    TieRule.RANDOM: Pick.RANDOM,
-}
-"""What the kernels do for each tie rule."""
 DEVICE_PICKS: Final[Mapping[str, DevicePick]] = {
     "fullest": DevicePick.FULLEST,
     "scored": DevicePick.SCORED,
@@ -182,7 +164,8 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         """Kinds that its rules read besides nodes, pods, groups and priorities."""
         if self.exact:
             return tuple(CURES)
-        return (POD_DISRUPTION_BUDGET,) if self.preemption.enabled else ()
+        budgets = (POD_DISRUPTION_BUDGET,) if self.preemption.enabled else ()
+        return (*budgets, *VOLUME_KINDS) if self.asks_volumes else budgets
 
     def shape(self, config: ClusterConfig) -> ClusterConfig:
         """How a cluster must be modelled for its rules.
@@ -190,7 +173,7 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         kube-scheduler counts devices like any other resource and reads pods and nodes in full.
         """
         if not self.exact:
-            return config
+            return msgspec.structs.replace(config, volumes=self.asks_volumes)
         return msgspec.structs.replace(config, whole=True, device_kinds={})
 
     @property
@@ -227,6 +210,11 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     def slot_scores(self) -> tuple[tuple[ScoreRule, int], ...]:
         """Scores by what is on the slot, compiled or not."""
         return tuple(each for each in self.scores if each[0].SCOPE is Scope.SLOT)
+
+    @property
+    def asks_volumes(self) -> bool:
+        """Whether some rule looks at the volumes of pods."""
+        return any(isinstance(rule, VolumeRule) for rule in self.filters)
 
     @property
     def asked_filters(self) -> tuple[FilterRule, ...]:

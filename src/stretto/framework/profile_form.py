@@ -29,6 +29,10 @@ DEFAULT_FILTERS: Final = (
     "NodeResourcesFit",
     "Devices",
     "NonNativeTopology",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
     "PodTopologySpread",
     "InterPodAffinity",
 )

@@ -5,14 +5,14 @@ its tie rule. ``sync`` brings the snapshot up to date, ``place`` decides a batch
 shards of a profile share (class constants, static rows) is compiled once in ``Engine``.
 """
 
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.base.rng import Rng
+from stretto.framework import kernels_numpy
 from stretto.framework.asked import AskedRules
 from stretto.framework.class_cache import Entries
 from stretto.framework.class_table import ClassCompiler
@@ -22,13 +22,14 @@ from stretto.framework.domains.look import Look
 from stretto.framework.domains.program import Between
 from stretto.framework.domains.tables import Tables, weights_of
 from stretto.framework.domains.view import DomainView
-from stretto.framework.profile import PICKS, Profile, TieRule
+from stretto.framework.kernels_numpy_point import Program, State
+from stretto.framework.placement import NOT_TRIED, Placement, Request
+from stretto.framework.profile import Profile
 from stretto.framework.program import Batch, Choice, Pick, ScoreCache, TypicalPods, no_typical_pods
 from stretto.framework.scores import compile_scores, fgd_thresholds
-from stretto.framework.selection import Turns, drawn_order
+from stretto.framework.selection import PICKS, TieRule, Turns, drawn_order
 from stretto.framework.tiers import kernel
 from stretto.framework.typical import learnt
-from stretto.state.claims import Basis, NoPlace, VolumeChoice
 from stretto.state.cluster import Cluster
 from stretto.state.columns import Columns
 from stretto.state.eligibility import Eligibility
@@ -38,44 +39,6 @@ REPLAY_SHARE: Final = 32
 """A plain row is rebuilt when more than one entry per so many slots waits in the log."""
 LEARN_AGAIN: Final = 4
 """Typical pods are learnt anew when the number of pods has changed by one part in so many."""
-NOT_TRIED: Final = -2
-"""Answer for pods that a batch did not get to."""
-
-
-class Placement(NamedTuple):
-    """What came of a batch."""
-
-    #: int32[pod]: slots; -1 = does not fit, -2 = not tried.
-    slots: npt.NDArray[np.int32]
-    #: int32[pod]: bit masks of devices.
-    devices: npt.NDArray[np.int32]
-    #: Units tried; fewer than asked when a blocking unit failed.
-    tried: int
-    #: Why single pods found no place, by their index; empty where the class says it all.
-    said: Mapping[int, NoPlace] = {}
-    #: Volumes that pods get with their places, by their index.
-    volumes: Mapping[int, VolumeChoice] = {}
-    #: What the snapshot reflected: unchanged at the commit, the claims need no second look.
-    basis: Basis | None = None
-    #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
-    others: tuple[int, int, int] | None = None
-
-
-class Request(NamedTuple):
-    """A batch to place: units one after another."""
-
-    #: Class ids of the pods.
-    class_ids: Sequence[int] | npt.NDArray[np.int32]
-    #: First pod of each unit, and the number of pods at the end.
-    starts: Sequence[int]
-    #: Pods of each unit that must be placed or none is.
-    at_least: Sequence[int]
-    #: Units that end the batch when they fail; empty for none.
-    blocking: Sequence[bool] = ()
-    #: Slot to which each pod is pinned, -1 for any; empty when no pod is.
-    pins: Sequence[int] = ()
-    #: Rows of the pods, for a runtime that decides by pod and not by class.
-    rows: Sequence[int] = ()
 
 
 class Engine:
@@ -162,6 +125,8 @@ class Runtime:
         self.rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: uint8[block]: blocks of the own partition; all of them when there is none.
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: bool[slot]: the only slots that ``place`` may use now; ``None`` for any.
+        self.only: npt.NDArray[np.bool_] | None = None
         self._kernel = kernel("numpy" if engine.asked.exists else tier)
         self._random = rng.numpy()
         self._thresholds = fgd_thresholds()
@@ -215,6 +180,7 @@ class Runtime:
             return Placement(answer, devices, units)
         wanted = np.unique(ids)
         self._make_ready(wanted)
+        self._confine(wanted)
         self.columns.room_in_log(2 * count + 1)
         pins = request.pins if len(request.pins) else [-1] * count
         blocking = request.blocking if len(request.blocking) else [False] * units
@@ -229,6 +195,7 @@ class Runtime:
             devices=devices,
         )
         tried = self.run_kernel(batch)
+        self._confine(wanted, over=True)
         if not self._concerns_others(wanted):
             return Placement(answer, devices, int(tried))
         placed = answer >= 0
@@ -353,11 +320,27 @@ class Runtime:
         if self._concerns_others(wanted) and self.between.ready(wanted):
             self.columns.void()
 
-    def _program(self) -> tuple[object, ...]:
-        engine = self.engine
+    def _confine(self, wanted: npt.NDArray[np.int32], *, over: bool = False) -> None:
+        """Have classes scored anew inside ``only``, or outside it again."""
+        if self.only is not None:
+            self.engine.compiler.table.extra_row[wanted] = -1 if over else 0
+            self._entries.position[self._entries.entry[wanted]] = -1
+
+    def give_back(self, class_id: int, slot: int, mask: int) -> None:
+        """Take a pod off the snapshot again that ``place`` has put there."""
+        program, state = Program(*self._program()[:6]), State(*self._state())
+        kernels_numpy.apply(program, class_id, slot, state, mask, -1)
+        self.columns.append(np.array([slot], np.int64))
+        if self._concerns_others(np.array([class_id], np.int32)):
+            self.between.take(class_id, slot, -1)
+
+    def _program(self) -> tuple[Any, ...]:
+        engine, static = self.engine, self.engine.compiler.static
+        if self.only is not None:
+            static = static._replace(extra=np.where(self.only, 0, -1).astype(np.int16)[None, :])
         compiled = (
             engine.compiler.table,
-            engine.compiler.static,
+            static,
             engine.pair,
             engine.scores,
             engine.typical,
@@ -367,7 +350,7 @@ class Runtime:
             return compiled
         return *compiled, partial(engine.asked.values, self.view)
 
-    def _state(self) -> tuple[npt.NDArray[np.generic], ...]:
+    def _state(self) -> tuple[Any, ...]:
         c = self.columns
         return c.free, c.percent, c.ports, c.device_free, c.device_kind, c.device_model, c.census
 

@@ -5,15 +5,40 @@ orders of nodes. A fixed order that differs from seed to seed is what the publis
 it also keeps shards apart, because each draws its own.
 """
 
+from collections.abc import Mapping
+from enum import Enum
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.program import Pick
 from stretto.state.slots import Slots
 
 STRIDE: Final = 1 << 32
 """Stride of a zone that holds one node."""
+
+
+class TieRule(Enum):
+    """How equal scores are told apart."""
+
+    #: Zones take turns by their share of nodes, nodes within a zone in a ring.
+    ROTATE = "rotate"
+    #: The node that comes first in a fixed order (of a seed, or of a protocol).
+    ORDER = "order"
+    #: The smallest node name.
+    NAME = "name"
+    #: A fresh draw.
+    RANDOM = "random"
+
+
+PICKS: Final[Mapping[TieRule, Pick]] = {
+    TieRule.ROTATE: Pick.ROTATE,
+    TieRule.ORDER: Pick.RANK,
+    TieRule.NAME: Pick.RANK,
+    TieRule.RANDOM: Pick.RANDOM,
+}
+"""What the kernels do for each tie rule."""
 
 
 def drawn_order(generations: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int32]:

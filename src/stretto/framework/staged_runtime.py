@@ -14,14 +14,15 @@ import numpy.typing as npt
 
 from stretto.base.rng import Rng
 from stretto.framework.gang_places import GangPlaces, Places, Wanted, is_directed
-from stretto.framework.runtime import NOT_TRIED, Engine, Placement, Request
+from stretto.framework.placement import NOT_TRIED, Placement, Request
+from stretto.framework.runtime import Engine
 from stretto.framework.within_runtime import WithinRuntime, new_job
 from stretto.framework.zone_program import Caps, Job, Search, no_caps
 from stretto.state.classes import STAGED
 from stretto.state.pods import NO_SLOT
 from stretto.state.resources import PODS
 from stretto.state.topology import DEVICE_BITS
-from stretto.state.topology_caps import caps_of, held_by_domain, unit_size
+from stretto.state.topology_caps import caps_of, held_by_domain, members, slots_of, unit_size
 from stretto.state.topology_choice import bits
 from stretto.state.topology_keeps import Place
 from stretto.state.topology_notes import GPU, DomainCap
@@ -47,6 +48,8 @@ class _Task(NamedTuple):
     caps: tuple[DomainCap, ...]
     #: Where it must go; ``None`` for anywhere.
     places: Places | None
+    #: Row of its first pod; -1 where the request does not say.
+    row: int = -1
     #: Whether places are kept for its pods, or nodes recommended to them.
     expected: bool = False
     #: Whether it chooses rules that depend on what is on a slot: these are asked unit by unit.
@@ -146,7 +149,8 @@ class StagedRuntime(WithinRuntime):
             expected = self._is_expected(request, start, stop, unit) and places is None
             least = int(request.at_least[u])
             expected = expected and least <= 1 and not caps
-            task = _Task(start, stop, least, unit, caps, places, expected, chooses)
+            row = int(request.rows[start]) if len(request.rows) else -1
+            task = _Task(start, stop, least, unit, caps, places, row, expected, chooses)
             if group is not None or not task.simple or self._is_bound(request, start, stop):
                 tasks[u] = task
         return tasks
@@ -274,14 +278,15 @@ class StagedRuntime(WithinRuntime):
     def _caps(self, task: _Task, search: Search) -> Caps:
         """What each value of the capped labels may still take, for one unit."""
         cluster, places = self.engine.cluster, search.slots
-        if not task.caps or task.unit is None:
+        if not task.caps or task.unit is None or task.row < 0:
             return no_caps(len(places))
-        size = unit_size(cluster, task.unit)
+        size = unit_size(cluster, task.unit, task.row)
+        held_on = slots_of(cluster, members(cluster, task.unit, task.row))
         columns = [cluster.nodes.labels.column(cap.key) for cap in task.caps]
         width = max(int(column.max(initial=0)) for column in columns) + 1
         room = np.zeros((len(columns), width), np.int32)
         for q, (cap, column) in enumerate(zip(task.caps, columns, strict=True)):
-            held = held_by_domain(column, self._slots_of(task.unit), width)
+            held = held_by_domain(column, held_on, width)
             room[q] = cap.limit(size) - held
             room[q, 0] = 0  # a node without the label belongs nowhere: nothing could be promised
         domain = np.stack([column[places] for column in columns]).astype(np.int32)

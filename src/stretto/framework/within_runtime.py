@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from stretto.base.rng import Rng
 from stretto.framework import within_numpy
-from stretto.framework.runtime import NOT_TRIED, Engine, Placement, Request, Runtime
+from stretto.framework.placement import NOT_TRIED, Placement, Request
+from stretto.framework.runtime import Engine, Runtime
 from stretto.framework.zone_columns import ZoneColumns
 from stretto.framework.zone_program import Caps, Job, Search, Work, no_caps
 from stretto.state.classes import PodClass
@@ -108,7 +109,8 @@ class WithinRuntime(Runtime):
 
     def _everywhere(self) -> Search:
         """Every node, the own ones first, equal ones in turn."""
-        slots = np.flatnonzero(self.columns.live).astype(np.int32)
+        live = self.columns.live > 0 if self.only is None else (self.columns.live > 0) & self.only
+        slots = np.flatnonzero(live).astype(np.int32)
         start = np.array([0, len(slots)], np.int32)
         return Search(slots, start, self._own(slots), self._cursor)
 

@@ -21,8 +21,9 @@ from stretto.api.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.errors import CheckFailedError
 from stretto.base.rng import Rng
+from stretto.framework.placement import Request
 from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Request, Runtime
+from stretto.framework.runtime import Runtime
 from stretto.inputs.objects import node_body
 from stretto.inputs.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.workloads import synthetic_nodes

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.runtime import NOT_TRIED, Placement, Request, Runtime
+from stretto.framework.placement import NOT_TRIED, Placement, Request
+from stretto.framework.runtime import Runtime
 from stretto.state.columns import Columns
 from stretto.state.ledger import Ledger
 

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from stretto.framework.profile import TieRule
+from stretto.framework.selection import TieRule
 from stretto.inputs.azure_vm import AzureVm, Lifetime, vm_pods
 from stretto.inputs.fleet import FleetNode, FleetPod
 from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Unfit, Work

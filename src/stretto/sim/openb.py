@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from stretto.api.kinds import POD
 from stretto.base.errors import InputError
-from stretto.framework.profile import TieRule
 from stretto.framework.program import TypicalPods
 from stretto.framework.runtime import Runtime
+from stretto.framework.selection import TieRule
 from stretto.framework.typical import weighted_pods
 from stretto.inputs import openb_protocol as protocol
 from stretto.inputs.fleet import Fleet

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from stretto.base.errors import InputError
-from stretto.framework.profile import TieRule
+from stretto.framework.selection import TieRule
 from stretto.inputs.fleet import Fleet, FleetPod
 from stretto.inputs.openb_protocol import typical_pods
 from stretto.sim.engine import NEVER, Arrivals, Engine, Record, Unfit, Work

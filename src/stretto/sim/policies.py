@@ -11,7 +11,8 @@ import msgspec
 
 from stretto.base.errors import UnknownNameError
 from stretto.framework.plugins.gpu_policies import FGD
-from stretto.framework.profile import PROFILES, Profile, TieRule, load_profile
+from stretto.framework.profile import PROFILES, Profile, load_profile
+from stretto.framework.selection import TieRule
 from stretto.framework.typical import PodKind
 from stretto.inputs.openb_protocol import TypicalPods
 

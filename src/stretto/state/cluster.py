@@ -56,6 +56,8 @@ class ClusterConfig(msgspec.Struct, frozen=True):
     fan_out: int = 1
     #: Whether pods and nodes are kept in full too, for rules that read whole objects.
     whole: bool = False
+    #: Whether the records of pods that name claims or disks are kept, for rules about volumes.
+    volumes: bool = False
 
 
 class Cluster:
@@ -95,6 +97,8 @@ class Cluster:
         self.directed: set[str] = set()
         #: Names of nodes recommended to the next pods of a unit, by its key.
         self.recommended: dict[str, list[str]] = {}
+        #: What each Movement recommends, by its name.
+        self.movements: dict[str, dict[str, list[str]]] = {}
         #: Values of PriorityClasses by name.
         self.priorities: dict[str, int] = {}
         #: What the last batches meant, for the dispatcher to absorb.
@@ -238,8 +242,7 @@ class Cluster:
 
     def _note_asked(self, slot: int) -> None:
         """Remember what the pods in a node's measurement ask: later ones are not in it."""
-        reports = self.nodes.reports
-        asked = self.ledger.used[slot, [CPU, MEMORY]].copy()
+        reports, asked = self.nodes.reports, self.ledger.used[slot, [CPU, MEMORY]].copy()
         for row in self.pods.on_slot(slot).tolist():
             if not reports.is_measured(slot, self.pods.key(row)):
                 wants = dict(self.classes[int(self.pods.class_id[row])].requests)
@@ -329,18 +332,15 @@ class Cluster:
             return mask
 
     def leave(self, row: int, *, ours: bool) -> None:
-        """Take a pod that has ended off its slot; its place may be kept for its successor.
-
-        ``ours`` says that we asked it to go: then its room is for somebody else.
-        """
+        """Take an ended pod off its slot; its place may be kept, unless we asked it to go."""
         pod = self.classes[int(self.pods.class_id[row])]
-        kept = pod.asks.keep is not None and not ours and self.pods.state[row] == PodState.BOUND
-        if kept and self.pods.slot[row] != NO_SLOT:
+        keeps = pod.asks.keep is not None and not ours and self.pods.slot[row] != NO_SLOT
+        if keeps := keeps and self.pods.state[row] == PodState.BOUND:
             self.keeps.keep(row, pod)
-            self.refund(row)
+        self.refund(row)
+        if keeps:
             self.keeps.settle()
-        else:
-            self.refund(row)
+        self.keeps.forget(row)
 
     def refund(self, row: int) -> None:
         """Take a pod off its slot and give back what it had there."""

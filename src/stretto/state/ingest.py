@@ -26,6 +26,7 @@ from stretto.state.queue_ingest import UNIT_MARKS
 from stretto.state.ranks import Ranks, note_stay, note_traits
 from stretto.state.topology_ingest import device_mask, micro_topology, note_owners
 from stretto.state.units import Cure
+from stretto.state.volume_pods import VolumePods
 from stretto.stores.store import Event, EventType, Record
 
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
@@ -47,6 +48,7 @@ class Ingest:
         """An applier for one cluster."""
         self._cluster = cluster
         self._ranks = Ranks(cluster)
+        self._volumes = VolumePods(cluster)
         self._templates = 0
 
     # ------------------------------------------------------------ other kinds
@@ -108,6 +110,8 @@ class Ingest:
         self._add(fresh, now)
         if cluster.config.whole:
             whole.keep_bodies(cluster, events)
+        elif cluster.config.volumes:
+            self._volumes.keep(events)
 
     def end(self, row: int) -> None:
         """A pod has gone: give back what it had, and its row."""

@@ -22,6 +22,7 @@ FIRST_ROWS: Final = 1024
 ROW_LOG: Final = 1 << 17
 """Longest log of rows; who is further behind counts all rows anew."""
 _ZEROED: Final = (
+    "volumes",
     "class_id",
     "generation",
     "devices",
@@ -137,6 +138,8 @@ class Pods:
         self.traits: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: int32[row]: tag of its namespace and labels (``state.tags``).
         self.tag: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: uint8[row]: 1 where the pod names claims or disks and its record is kept for that.
+        self.volumes: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
         #: uint8[row]: ``evictions.Stay``: whether the pod is leaving its node.
         self.leaving: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
         #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
@@ -194,6 +197,7 @@ class Pods:
         self.traits[index] = traits
         self.tag[index] = tags
         self.leaving[index] = 0
+        self.volumes[index] = 0
         self.started[index] = np.inf
         self.serial[index] = np.arange(self._next_serial, self._next_serial + count)
         self._next_serial += count

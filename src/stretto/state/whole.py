@@ -39,6 +39,8 @@ CURES: Final[Mapping[Kind, Cure]] = {
     kinds.POD_DISRUPTION_BUDGET: Cure.NONE,
 }
 """Kinds that rules read, with what a change of one may cure (services and owners only score)."""
+VOLUME_KINDS: Final = tuple(kind for kind, cure in CURES.items() if cure is Cure.VOLUME_CHANGED)
+"""Those that rules about volumes read."""
 _RESIZES: Final = (b'"allocatedResources"', b'"PodResizePending"')
 
 

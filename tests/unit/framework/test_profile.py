@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.profile import PROFILES, Profile, TieRule, load_profile, load_profiles
+from stretto.framework.profile import PROFILES, Profile, load_profile, load_profiles
 from stretto.framework.program import Code, DevicePick, Pick
+from stretto.framework.selection import TieRule
 from stretto.state.claims import CommitMode, ConflictMode
 from stretto.state.devices import Devices
 from stretto.state.resources import Resources

@@ -7,8 +7,9 @@ import pytest
 
 from stretto.base.rng import Rng
 from stretto.framework import class_cache as module
+from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.profile import load_profile
-from stretto.framework.runtime import NOT_TRIED, Engine, Placement, Request, Runtime
+from stretto.framework.runtime import Engine, Runtime
 from stretto.state import classes as classes_module
 from stretto.state.devices import MAX_MODELS
 from stretto.state.units import Cure

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from stretto.base.errors import InputError, InvariantBrokenError, UnknownNameError
-from stretto.framework.profile import TieRule
 from stretto.framework.program import DevicePick
+from stretto.framework.selection import TieRule
 from stretto.inputs.fleet import Fleet, FleetNode, FleetPod
 from stretto.inputs.openb_protocol import typical_pods
 from stretto.sim import compare as module

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from stretto.control.binder.volumes import are_free
 from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
 from stretto.state.classes import PORTS_ALONE, STAGED
 from stretto.state.cluster import Cluster
@@ -45,6 +46,14 @@ class Judgement(NamedTuple):
     refused: list[tuple[UnitClaims, tuple[int, ...], ConflictCause]]
 
 
+class VolumeLaw(Protocol):
+    """Rules about volumes, on the cluster as it is now."""
+
+    def holds(self, row: int, slot: int) -> bool:
+        """Whether a pod's volumes let it onto a slot."""
+        ...
+
+
 class Judge:
     """Judges plans against a cluster and charges what it grants."""
 
@@ -58,6 +67,8 @@ class Judge:
     ) -> None:
         """A judge with Omega's two modes, bound once."""
         self._between = between
+        #: Judges the volumes of claims; ``None`` where no rule asks about them.
+        self.volumes: VolumeLaw | None = None
         self._cluster = cluster
         self._eligible = eligible
         self._by_version = conflicts is ConflictMode.VERSION
@@ -88,6 +99,9 @@ class Judge:
             and (ledger.static_version[slots] <= plan.versions).all()
         )
         if not sound:
+            return False
+        with_volumes = np.flatnonzero(pods.volumes[plan.rows]).tolist()
+        if not all(self._has_volumes(plan, i) for i in with_volumes):
             return False
         kinds = cluster.classes.special[pods.class_id[plan.rows]]
         if (cluster.directed or (kinds & STAGED).any()) and not keeps_caps(cluster, plan):
@@ -123,6 +137,16 @@ class Judge:
         for i in claims:
             wanted = cluster.classes[int(cluster.pods.class_id[plan.rows[i]])].ports
             cluster.ledger.ports.release(int(plan.slots[i]), wanted)
+
+    def _has_volumes(self, plan: Plan, i: int) -> bool:
+        """Whether a claim's volumes are still to be had; they are if nothing has changed since."""
+        cluster, row = self._cluster, int(plan.rows[i])
+        if self.volumes is None or not cluster.pods.volumes[row] or plan.basis == cluster.basis:
+            return True
+        slot, chosen = int(plan.slots[i]), plan.volumes.get(i)
+        if chosen is not None and not are_free(chosen, cluster.objects, cluster.nodes.names[slot]):
+            return False
+        return self.volumes.holds(row, slot)
 
     def _hold_between(self, plan: Plan) -> bool:
         """Whether no other pod stands against the plan; none does if nothing was counted since."""
@@ -223,6 +247,8 @@ class Judge:
             return ConflictCause.DOES_NOT_FIT
         if pod.asks.zones is not None and not cluster.topology.covers(slot, mask, pod):
             return ConflictCause.DOES_NOT_FIT
+        if not self._has_volumes(plan, i):
+            return ConflictCause.VOLUME_GONE
         if self._between is not None and cluster.classes.judged[class_id]:
             ids = np.array([class_id], np.int32)
             if not self._between.hold(ids, plan.slots[i : i + 1]):

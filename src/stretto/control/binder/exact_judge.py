@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from stretto.control.binder.conflicts import Judge
 from stretto.control.binder.preempting import PreemptionJudge
+from stretto.control.binder.volumes import are_free
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import (
     CommitMode,
@@ -20,11 +21,9 @@ from stretto.state.claims import (
     ConflictMode,
     Plan,
     Preemption,
-    VolumeChoice,
 )
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
-from stretto.state.objects import SELECTED_NODE, Objects
 from stretto.state.preemption import PreemptionRules
 from stretto.state.units import Units
 
@@ -122,22 +121,4 @@ class ExactPreemptionJudge(PreemptionJudge):
 
 def anywhere(_class: int, _slot: int) -> bool:
     """Static filters are no matter of their own here."""
-    return True
-
-
-def are_free(chosen: VolumeChoice, objects: Objects, node: str) -> bool:
-    """Whether volumes are still to be had for their claims, and claims free to go to a node."""
-    for name, namespace, claim in chosen.taken:
-        volume, wanted = objects.volumes.get(name), objects.claims.get((namespace, claim))
-        if volume is None or wanted is None or wanted.spec.volume_name not in ("", name):
-            return False
-        kept = volume.spec.claim_ref
-        if kept is not None and (kept.namespace, kept.name) != (namespace, claim):
-            return False
-    for key in chosen.made:
-        found = objects.claims.get(key)
-        if found is None or found.spec.volume_name:
-            return False
-        if found.metadata.annotations.get(SELECTED_NODE, node) != node:
-            return False
     return True

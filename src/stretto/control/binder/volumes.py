@@ -22,7 +22,7 @@ from stretto.state.claims import ConflictCause, VolumeChoice
 from stretto.state.classes import decode_spec
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
-from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE, meta_of, reference_to
+from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE, Objects, meta_of, reference_to
 from stretto.state.whole import read_object
 from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.store import Outcome, Patch, Reply, Store
@@ -205,3 +205,21 @@ def _cause(reply: Reply) -> ConflictCause:
     if reply.outcome is Outcome.CONFLICT:
         return ConflictCause.VOLUME_GONE
     return ConflictCause.STORE_REFUSED
+
+
+def are_free(chosen: VolumeChoice, objects: Objects, node: str) -> bool:
+    """Whether volumes are still to be had for their claims, and claims free to go to a node."""
+    for name, namespace, claim in chosen.taken:
+        volume, wanted = objects.volumes.get(name), objects.claims.get((namespace, claim))
+        if volume is None or wanted is None or wanted.spec.volume_name not in ("", name):
+            return False
+        kept = volume.spec.claim_ref
+        if kept is not None and (kept.namespace, kept.name) != (namespace, claim):
+            return False
+    for key in chosen.made:
+        found = objects.claims.get(key)
+        if found is None or found.spec.volume_name:
+            return False
+        if found.metadata.annotations.get(SELECTED_NODE, node) != node:
+            return False
+    return True

@@ -162,7 +162,12 @@ class Preempting:
         return promises
 
     def _find(self, row: int) -> Found:
-        """The best node for a pod where no gang is torn."""
+        """The best node for a pod where no gang is torn.
+
+        Nobody is asked to leave for a pod with volumes: what they say of nodes is not known here.
+        """
+        if self._cluster.pods.volumes[row]:
+            return Found(None)
         for _ in range(TRIES):
             found = self._finder.find(row)
             if found.candidate is None:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.control.scheduler.preempt import Preempting
+from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.placer import Placer
-from stretto.framework.runtime import NOT_TRIED, Placement, Request
 from stretto.state.claims import Plan, UnitClaims
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import Pods
@@ -173,7 +173,7 @@ class Shard:
         left = tuple(row for row, slot in zip(dispatch.rows, answers, strict=True) if slot < 0)
         if all(slot == NOT_TRIED for slot in answers):
             return _given_back(dispatch.unit, left)
-        if placement.said:
+        if placement.said and any(start <= i < start + len(answers) for i in placement.said):
             return _as_said(dispatch, left, start, placement)
         class_id = int(self._pods.class_id[self._first_misfit(dispatch, left)])
         return Setback(dispatch.unit, left, class_id, self._cures_of(class_id))

@@ -28,6 +28,12 @@ from stretto.framework.plugins.ports import NodePorts
 from stretto.framework.plugins.resource_affinity import NodeResourcesAffinity
 from stretto.framework.plugins.sub_cluster import SubCluster
 from stretto.framework.plugins.taints import TaintToleration
+from stretto.framework.plugins.volumes import (
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeRestrictions,
+    VolumeZone,
+)
 
 RULES: Final[Registry[type[Rule]]] = Registry(
     "plugin",
@@ -40,6 +46,10 @@ RULES: Final[Registry[type[Rule]]] = Registry(
         "NodeResourcesFit": NodeResourcesFit,
         "Devices": Devices,
         "NonNativeTopology": NonNativeTopology,
+        "VolumeRestrictions": VolumeRestrictions,
+        "NodeVolumeLimits": NodeVolumeLimits,
+        "VolumeBinding": VolumeBinding,
+        "VolumeZone": VolumeZone,
         "PodTopologySpread": PodTopologySpread,
         "InterPodAffinity": InterPodAffinity,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,

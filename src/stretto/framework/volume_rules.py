@@ -1,0 +1,169 @@
+"""What a pod's volumes say of every node, by kube-scheduler's own plugins.
+
+One pod is asked about at a time, because claims are its own; the answer is a mask over slots, with
+the statuses behind it, and on the node that is chosen the volumes that the pod gets there.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.contract import BoolArray
+from stretto.framework.exact import volumes
+from stretto.framework.exact.contract import Check, FilterPlugin
+from stretto.framework.exact.plugins.node_volume_limits import NodeVolumeLimits
+from stretto.framework.exact.plugins.volume_binding import UNBOUND, claims_refusal
+from stretto.framework.exact.plugins.volume_restrictions import VolumeRestrictions
+from stretto.framework.exact.plugins.volume_zone import VolumeZone
+from stretto.framework.exact.pod_facts import PodFacts
+from stretto.framework.exact.status import SKIP, Code, Status, unresolvable
+from stretto.framework.exact.volumes import NOTHING_TO_DO, Binder, Found, claims_of
+from stretto.framework.volume_snapshot import VolumeSnapshot
+from stretto.state.claims import VolumeChoice
+from stretto.state.cluster import Cluster
+
+BINDING: Final = "VolumeBinding"
+NAMES: Final = ("VolumeRestrictions", "NodeVolumeLimits", BINDING, "VolumeZone")
+"""The rules, in the order in which they are asked."""
+_ASKED: Final[dict[str, FilterPlugin]] = {
+    each.NAME: each for each in (VolumeRestrictions(), NodeVolumeLimits(), VolumeZone())
+}
+
+Statuses = npt.NDArray[np.int64]
+
+
+class Said(NamedTuple):
+    """What one rule says of every node."""
+
+    #: The rule.
+    rule: str
+    #: bool[slot]: where it refuses.
+    refused: BoolArray
+    #: int64[slot]: which of the reasons holds there.
+    which: Statuses
+    #: Reasons by that number.
+    reasons: tuple[tuple[str, ...], ...]
+
+
+class Judged(NamedTuple):
+    """What all of them say of one pod."""
+
+    #: bool[slot]: where the pod may go as far as its volumes are concerned; ``None`` is everywhere.
+    allowed: BoolArray | None
+    #: The rule that says "nowhere", and why; empty where none does.
+    nowhere: tuple[str, str]
+    #: What each rule that refuses nodes says.
+    said: tuple[Said, ...]
+    #: Knows what the pod gets on a node; ``None`` where there is nothing to get.
+    binder: Binder | None
+
+
+class VolumeRules:
+    """Asks the volume rules of a profile about pods of one cluster."""
+
+    def __init__(self, cluster: Cluster, names: frozenset[str] = frozenset(NAMES)) -> None:
+        """Ask these rules."""
+        #: What they are asked about.
+        self.view = VolumeSnapshot(cluster)
+        self._cluster = cluster
+        self._names = names
+
+    def judge(self, row: int) -> Judged:
+        """Where a pod may go; call ``view.sync`` first where the cluster may have moved on."""
+        facts = self.view.facts(row)
+        if fault := self.view.fault(row):
+            return Judged(None, ("", f"the pod cannot be read: {fault}"), (), None)
+        said: list[Said] = []
+        for name, plugin in _ASKED.items():
+            if name not in self._names:
+                continue
+            answer = plugin.prefilter(facts, self.view.snapshot)
+            if isinstance(answer, Check):
+                said.extend(self._of_check(name, answer))
+            elif answer.code is not Code.SKIP:
+                return Judged(None, (name, answer.message), (), None)
+        binder, refusal = self._binder(facts)
+        if refusal is not SKIP:
+            return Judged(None, (BINDING, refusal.message), (), None)
+        if binder is not None:
+            said.extend(self._of_binder(binder))
+        return Judged(self._allowed(said), ("", ""), tuple(said), binder)
+
+    def holds(self, row: int, slot: int) -> bool:
+        """Whether a pod's volumes let it onto a slot now."""
+        self.view.sync()
+        judged = self.judge(row)
+        if judged.nowhere[1]:
+            return False
+        return judged.allowed is None or bool(judged.allowed[slot])
+
+    def found(self, judged: Judged, slot: int) -> Found:
+        """What a pod gets on a slot."""
+        position = self.view.position(slot)
+        if judged.binder is None or position is None:
+            return NOTHING_TO_DO
+        return judged.binder.find(position)
+
+    def choice(self, row: int, slot: int) -> VolumeChoice | None:
+        """What has to be done about a pod's volumes on a slot; ``None`` for nothing."""
+        self.view.sync()
+        return choice_of(self.found(self.judge(row), slot))
+
+    def _binder(self, facts: PodFacts) -> tuple[Binder | None, Status]:
+        """VolumeBinding before any node: what finds volumes, or why none can be found."""
+        if not facts.shape.claims or BINDING not in self._names:
+            return None, SKIP
+        if refusal := claims_refusal(facts, self.view.snapshot):
+            return None, unresolvable(refusal)
+        claims = claims_of(facts, self.view.snapshot.objects)
+        if claims.immediate:
+            return None, UNBOUND
+        return Binder(claims, self.view.snapshot), SKIP
+
+    def _of_check(self, name: str, check: Check) -> Iterator[Said]:
+        verdict = check.verdict()
+        if verdict is None:
+            return
+        numbers = np.unique(verdict.which[verdict.refused]).tolist()
+        reasons = tuple(verdict.status_of(number).reasons for number in numbers)
+        renumbered = np.searchsorted(numbers, verdict.which).clip(0, len(numbers) - 1)
+        yield self._by_slot(name, verdict.refused, renumbered, reasons)
+
+    def _of_binder(self, binder: Binder) -> Iterator[Said]:
+        answers, numbers = binder.answers()
+        reasons = tuple((each.error,) if each.error else each.reasons for each in answers)
+        refused = np.array([bool(each) for each in reasons])
+        if refused.any():
+            yield self._by_slot(BINDING, refused[numbers], numbers.astype(np.int64), reasons)
+
+    def _by_slot(
+        self, name: str, refused: BoolArray, which: Statuses, reasons: tuple[tuple[str, ...], ...]
+    ) -> Said:
+        """Answers by node as answers by slot."""
+        size, slots = self._cluster.ledger.slots.size, self.view.slots
+        mask, numbers = np.zeros(size, np.bool_), np.zeros(size, np.int64)
+        mask[slots], numbers[slots] = refused, which
+        return Said(name, mask, numbers, reasons)
+
+    def _allowed(self, said: list[Said]) -> BoolArray | None:
+        if not said:
+            return None
+        allowed = np.ones(self._cluster.ledger.slots.size, np.bool_)
+        for each in said:
+            allowed &= ~each.refused
+        return allowed
+
+
+def choice_of(found: volumes.Found) -> VolumeChoice | None:
+    """What the binder has to do about a pod's volumes."""
+    if not (found.taken or found.made):
+        return None
+    return VolumeChoice(
+        tuple(
+            (volume.metadata.name, claim.metadata.namespace, claim.metadata.name)
+            for volume, claim in found.taken
+        ),
+        tuple((claim.metadata.namespace, claim.metadata.name) for claim in found.made),
+    )

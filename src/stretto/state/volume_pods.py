@@ -1,0 +1,60 @@
+"""Pods that name claims or disks: their records are kept, for volumes are no part of a class."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from stretto.state import whole
+from stretto.state.cluster import Cluster
+from stretto.stores.store import Event
+
+_MARKS: Final = (
+    b'"persistentVolumeClaim"',
+    b'"ephemeral"',
+    b'"gcePersistentDisk"',
+    b'"awsElasticBlockStore"',
+    b'"iscsi"',
+    b'"rbd"',
+)
+"""Sources of volumes that rules look at."""
+BODIES: Final = 100_000
+"""Bodies that many pods share of which the answer is kept."""
+
+
+class VolumePods:
+    """Keeps the records of pods with volumes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Keep them for one cluster."""
+        self._cluster = cluster
+        self._shared: dict[bytes, bool] = {}
+
+    def keep(self, events: Sequence[Event]) -> None:
+        """Remember what these events say of such pods; call it once they were applied."""
+        cluster, records = self._cluster, self._cluster.records
+        mine = [
+            event
+            for event in events
+            if (event.record.uid in records or (not event.bind and self._names_some(event)))
+        ]
+        if not mine:
+            return
+        whole.keep_bodies(cluster, mine)
+        pods = cluster.pods
+        for event in mine:
+            row = pods.row(event.record.uid)
+            if row is not None and not pods.volumes[row]:
+                pods.volumes[row] = 1
+                pods.log.add(row)
+
+    def _names_some(self, event: Event) -> bool:
+        """Whether a pod names a claim or a disk."""
+        if event.head is not None:
+            raw = bytes(event.head.spec.volumes)
+            return bool(raw) and any(mark in raw for mark in _MARKS)
+        body = event.record.body
+        known = self._shared.get(body)
+        if known is None:
+            if len(self._shared) >= BODIES:
+                self._shared.clear()
+            known = self._shared[body] = any(mark in body for mark in _MARKS)
+        return known

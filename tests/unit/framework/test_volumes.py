@@ -1,0 +1,262 @@
+"""Pods with volumes under the default profile: where they may go, and what they get there."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stretto.api.kinds import (
+    CSI_NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    STORAGE_CLASS,
+    Kind,
+)
+from stretto.stores.store import Deletion
+from stretto.testing import Harness, make_node, make_pod
+
+WAIT = "WaitForFirstConsumer"
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+class Site(Harness):
+    """A cluster with a shelf of volumes."""
+
+    def put(self, kind: Kind, name: str, **fields: Any) -> None:
+        meta = {"name": name, **fields.pop("metadata", {})}
+        if kind is PERSISTENT_VOLUME_CLAIM:
+            meta["namespace"] = "default"
+        body = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, **fields}
+        assert self.store.create(kind, [msgspec.json.encode(body)])[0].record is not None
+
+    def storage_class(self, name: str, made: bool = False, mode: str = WAIT) -> None:
+        provisioner = "csi.example.com" if made else "kubernetes.io/no-provisioner"
+        self.put(STORAGE_CLASS, name, provisioner=provisioner, volumeBindingMode=mode)
+
+    def volume(
+        self, name: str, key: str = "", value: str = "", size: str = "10Gi", **m: Any
+    ) -> None:
+        spec: dict[str, Any] = {
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": m.get("of", "local"),
+        }
+        if key:
+            term = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+        if "driver" in m:
+            spec["csi"] = {"driver": m["driver"], "volumeHandle": name}
+        meta = {"labels": m.get("labels", {})}
+        self.put(PERSISTENT_VOLUME, name, metadata=meta, spec=spec, status={"phase": "Available"})
+
+    def claim(self, name: str, of: str = "local", size: str = "5Gi", **m: Any) -> None:
+        spec: dict[str, Any] = {
+            "accessModes": [m.get("mode", "ReadWriteOnce")],
+            "storageClassName": of,
+            "resources": {"requests": {"storage": size}},
+        }
+        notes = {}
+        if "bound" in m:
+            spec["volumeName"] = m["bound"]
+            notes = {"pv.kubernetes.io/bind-completed": "yes"}
+        self.put(PERSISTENT_VOLUME_CLAIM, name, metadata={"annotations": notes}, spec=spec)
+
+    def holder(self, volume: str) -> str:
+        record = self.store.get(PERSISTENT_VOLUME, "", volume)
+        assert record is not None
+        return str(msgspec.json.decode(record.body)["spec"].get("claimRef", {}).get("name", ""))
+
+
+def using(name: str, *claims: str, **more: Any) -> bytes:
+    volumes = [
+        {"name": f"v{i}", "persistentVolumeClaim": {"claimName": claim}}
+        for i, claim in enumerate(claims)
+    ]
+    return make_pod(name, spec={"volumes": volumes}, **more)
+
+
+@pytest.fixture
+def site() -> Site:
+    found = Site([make_node(f"n{i}", cpu="4", zone=f"z{i % 2}") for i in range(4)])
+    found.storage_class("local")
+    return found
+
+
+def test_a_pod_goes_to_the_node_that_reaches_its_bound_volume(site: Site) -> None:
+    site.volume("disk", HOST, "n2")
+    site.claim("data", bound="disk")
+    site.submit(using("web", "data"))
+    site.settle()
+    assert site.node_of("web") == "n2"
+
+
+def test_a_waiting_claim_gets_the_smallest_volume_of_the_node_that_was_chosen(site: Site) -> None:
+    site.volume("large", HOST, "n1", size="100Gi")
+    site.volume("small", HOST, "n1", size="6Gi")
+    site.claim("data")
+    site.submit(using("web", "data"))
+    site.settle()
+    assert (site.node_of("web"), site.holder("small"), site.holder("large")) == ("n1", "data", "")
+
+
+def test_two_pods_never_get_one_volume(site: Site) -> None:
+    site.volume("only", ZONE, "z1")
+    for name in ("a", "b"):
+        site.claim(name)
+    site.submit(using("one", "a"), using("two", "b"))
+    site.settle()
+    assert sorted(bool(site.node_of(name)) for name in ("one", "two")) == [False, True]
+
+
+def test_two_shards_never_give_one_volume_away_twice() -> None:
+    site = Site([make_node(f"n{i}") for i in range(8)], config={"shards": 2, "partition": False})
+    site.storage_class("local")
+    for i in range(3):
+        site.volume(f"v{i}")
+    for i in range(6):
+        site.claim(f"c{i}")
+    site.submit(*(using(f"p{i}", f"c{i}") for i in range(6)))
+    site.settle()
+    holders = [site.holder(f"v{i}") for i in range(3)]
+    assert len(set(holders)) == 3
+    assert sum(bool(site.node_of(f"p{i}")) for i in range(6)) == 3
+
+
+def test_a_pod_without_its_claim_waits_and_goes_on_when_the_claim_comes(site: Site) -> None:
+    site.submit(using("web", "later"))
+    site.settle()
+    assert site.node_of("web") == ""
+    site.volume("disk", HOST, "n3")
+    site.claim("later", bound="disk")
+    site.settle(30)
+    assert site.node_of("web") == "n3"
+
+
+def test_a_class_that_makes_volumes_lets_the_pod_go_anywhere_and_tells_the_claim(
+    site: Site,
+) -> None:
+    site.storage_class("fast", made=True)
+    site.claim("data", of="fast")
+    site.submit(using("web", "data"))
+    site.settle()
+    record = site.store.get(PERSISTENT_VOLUME_CLAIM, "default", "data")
+    assert record is not None
+    notes = msgspec.json.decode(record.body)["metadata"]["annotations"]
+    assert notes["volume.kubernetes.io/selected-node"] == site.node_of("web") != ""
+
+
+def test_a_node_takes_so_many_volumes_of_a_driver(site: Site) -> None:
+    driver = {"name": "csi.example.com", "nodeID": "x", "allocatable": {"count": 1}}
+    for i in range(4):
+        site.put(CSI_NODE, f"n{i}", spec={"drivers": [driver]})
+    for i in range(6):
+        site.volume(f"v{i}", driver="csi.example.com")
+        site.claim(f"c{i}", bound=f"v{i}")
+        site.submit(using(f"p{i}", f"c{i}"))
+        site.settle()
+    nodes = [site.node_of(f"p{i}") for i in range(6)]
+    assert sorted(filter(None, nodes)) == ["n0", "n1", "n2", "n3"]
+
+
+def test_a_claim_for_one_pod_alone_is_free_again_when_the_pod_has_gone(site: Site) -> None:
+    site.volume("disk")
+    site.claim("data", bound="disk", mode="ReadWriteOncePod")
+    site.submit(using("one", "data"))
+    site.settle()
+    site.submit(using("two", "data"))
+    site.settle()
+    assert site.node_of("two") == ""
+    site.store.delete(POD, [Deletion("default", "one")])
+    site.settle(30)
+    assert site.node_of("two") != ""
+
+
+def test_a_volume_with_a_zone_keeps_its_pod_there(site: Site) -> None:
+    site.volume("disk", labels={ZONE: "z1"})
+    site.claim("data", bound="disk")
+    site.submit(using("web", "data"))
+    site.settle()
+    assert site.node_of("web") in ("n1", "n3")
+
+
+def test_a_gang_that_falls_short_keeps_no_volume(site: Site) -> None:
+    site.volume("only", HOST, "n0")
+    site.claim("a")
+    site.claim("b")
+    site.group("team", 2)
+    site.submit(using("a", "a", group="team"), using("b", "b", group="team"))
+    site.settle()
+    assert (site.node_of("a"), site.node_of("b"), site.holder("only")) == ("", "", "")
+    site.volume("second", HOST, "n1")
+    site.settle(30)
+    assert {site.node_of("a"), site.node_of("b")} == {"n0", "n1"}
+
+
+def test_pods_with_and_without_volumes_share_a_batch(site: Site) -> None:
+    site.volume("disk", HOST, "n2")
+    site.claim("data", bound="disk")
+    plain = [make_pod(f"p{i}", cpu="1") for i in range(9)]
+    site.submit(*plain[:5], using("web", "data", cpu="1"), *plain[5:])
+    site.settle()
+    assert site.node_of("web") == "n2"
+    assert all(site.node_of(f"p{i}") for i in range(9))
+    assert site.breaches() == []
+
+
+def test_a_volume_pod_minds_rules_between_pods_too(site: Site) -> None:
+    term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "db"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    for i in range(3):
+        site.volume(f"v{i}", ZONE, "z0")
+        site.claim(f"c{i}")
+    for i in range(3):
+        volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": f"c{i}"}}]
+        spec = {"volumes": volumes, "affinity": apart}
+        site.submit(make_pod(f"db{i}", labels={"app": "db"}, spec=spec))
+    site.settle()
+    nodes = [site.node_of(f"db{i}") for i in range(3)]
+    assert sorted(filter(None, nodes)) == ["n0", "n2"]
+
+
+def test_the_message_is_kube_schedulers(site: Site) -> None:
+    site.volume("disk", HOST, "n2")
+    site.claim("data", bound="disk")
+    heard: list[str] = []
+    site.plane.observers.append(
+        lambda step: heard.extend(m for p in step.plans for s in p.setbacks for m in s.messages)
+    )
+    site.submit(using("web", "data", cpu="64"))
+    site.settle()
+    assert heard[0] == "0/4 nodes are available: 4 Insufficient cpu."
+    site.submit(make_pod("full", cpu="4", node="n2"), using("two", "data", cpu="1"))
+    site.settle()
+    expected = "3 node(s) didn't match PersistentVolume's node affinity"
+    assert f"0/4 nodes are available: 1 Insufficient cpu, {expected}." in heard
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_what_volumes_allow_is_what_the_exact_rules_allow(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = [make_node(f"n{i}", cpu="4", zone=f"z{i % 3}") for i in range(6)]
+    sites = [Site(nodes, profile=profile) for profile in ("default", "kube-parity")]
+    script = [
+        (str(rng.choice(["host", "zone", "any"])), int(rng.integers(6)), int(rng.integers(1, 30)))
+        for _ in range(5)
+    ]
+    for site in sites:
+        site.storage_class("local")
+        site.storage_class("fast", made=True)
+        for i, (how, at, size) in enumerate(script):
+            where = {"host": (HOST, f"n{at}"), "zone": (ZONE, f"z{at % 3}"), "any": ("", "")}[how]
+            site.volume(f"v{i}", *where, size=f"{size}Gi")
+            site.claim(f"c{i}", size=f"{1 + size // 2}Gi", of="local" if at else "fast")
+            site.submit(using(f"p{i}", f"c{i}"))
+            site.settle()
+    fast, exact = ([bool(s.node_of(f"p{i}")) for i in range(5)] for s in sites)
+    assert fast == exact
