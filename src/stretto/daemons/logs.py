@@ -42,7 +42,7 @@ class Log:
         """Something happened."""
         self._write(Level.INFO, message, fields)
 
-    def warn(self, message: str, **fields: Any) -> None:
+    def warning(self, message: str, **fields: Any) -> None:
         """Something is odd."""
         self._write(Level.WARNING, message, fields)
 
@@ -58,7 +58,7 @@ class Log:
             return
         self._said[about] = (message, now)
         if message:
-            self.warn(message, about=about)
+            self.warning(message, about=about)
         else:
             self.info("well again", about=about)
 

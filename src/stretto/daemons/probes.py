@@ -37,8 +37,8 @@ def address_of(text: str) -> tuple[str, int]:
     Raises:
         InputError: it is none.
     """
-    host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
         raise InputError("--bind-address", text, "HOST:PORT", "for example 127.0.0.1:10259")
     return host.strip("[]") or "0.0.0.0", int(port)
 
