@@ -21,7 +21,6 @@ from stretto.control.binder.conflicts import Judge
 from stretto.control.binder.evictor import Evictor
 from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.binder.preempting import PreemptionJudge
-from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.controllers.statuses import Statuses
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
@@ -156,9 +155,6 @@ class Plane:
         self.binder = self._new_binder()
         #: What is left of the disruption budgets.
         self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
-        #: Moves pods so that whole GPUs or nodes come free, when it is told to.
-        self.rescheduler = Rescheduler(self.cluster, self.units, store, self.budgets)
-        self.witnesses.append(self.rescheduler.witness)
         #: Asks pods to leave, and keeps the room of those who wait for it.
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.
@@ -216,12 +212,8 @@ class Plane:
             referee = self._new_referee()
             eligible = self.engine.is_eligible
             judge = Judge(self.cluster, eligible, profile.conflicts, profile.commit, referee)
-        volumes = judge.volumes = self.placers.volumes()
         binder = Binder(self.cluster, self.units, self.store, judge, self._failpoint)
-        if law is not None:
-            binder.volumes.late = law.volumes_of
-        elif volumes is not None:
-            binder.volumes.late = volumes.choice
+        binder.volumes.late = law.volumes_of if law is not None else None
         return binder
 
     def _new_referee(self) -> Referee:
