@@ -130,10 +130,9 @@ class Reporter:
         self._next = now + self._config.every
         self._fit()
         self._expire(now)
-        rows = self._wanting(now)
-        batch = rows[: self._config.at_once]
+        batch = self._wanting(now, self._config.at_once)
         told = self._tell(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
-        if len(batch) < len(rows) or self._placed:
+        if len(batch) == self._config.at_once or self._placed:
             self._more = True
         return told + self._tell_placed(clock.now())
 
@@ -141,7 +140,7 @@ class Reporter:
         """Tell what is left, up to a limit: a run has ended, and nobody waits for decisions."""
         self._fit()
         told, self._forming_at = 0, float("-inf")
-        rows = self._wanting(now)[:limit]
+        rows = self._wanting(now, limit)
         for low in range(0, len(rows), self._config.at_once):
             batch = rows[low : low + self._config.at_once]
             told += self._tell(batch, now, clock.now(), at_any_cost=True)
@@ -149,18 +148,21 @@ class Reporter:
             told += self._tell_placed(clock.now())
         return told
 
-    def _wanting(self, now: float) -> npt.NDArray[np.int64]:
-        """Rows to look at: those never told of first, then those whose time has come."""
+    def _wanting(self, now: float, limit: int) -> npt.NDArray[np.int64]:
+        """Rows to look at, up to a limit: those never told of first, then those due again."""
         pods = self._cluster.pods
         count = pods.length
-        states, serials = pods.state[:count], pods.serial[:count]
-        known = self._told[:count] == serials
-        waiting = _TELLING[states] & ~(known & (self._due[:count] > now))
-        stale = (states == PodState.BOUND) & known & self._waits[:count]
-        rows = np.flatnonzero(waiting | stale)
-        rows = np.union1d(rows, self._forming(now))
-        ordered: npt.NDArray[np.int64] = rows[np.argsort(known[rows], kind="stable")]
-        return ordered
+        states = pods.state[:count]
+        known = self._told[:count] == pods.serial[:count]
+        waits = _TELLING[states]
+        rows = np.flatnonzero(waits & ~known)[:limit]
+        if len(rows) < limit:
+            rows = np.concatenate([rows, self._forming(now)])[:limit]
+        if len(rows) < limit:
+            stale = (states == PodState.BOUND) & self._waits[:count]
+            again = known & (stale | (waits & (self._due[:count] <= now)))
+            rows = np.concatenate([rows, np.flatnonzero(again)])[:limit]
+        return rows
 
     def _forming(self, now: float) -> npt.NDArray[np.int64]:
         """Rows of gangs that lack pods or their PodGroup: they are pending by their states.
