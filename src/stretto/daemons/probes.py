@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from stretto.base.errors import InputError
 
 LOOPBACK: Final = ("127.0.0.1", "::1")
+_LOOK: Final = 0.1
+"""Seconds between looks at whether to stop serving."""
 _IDLE: Final = 5.0
 """Seconds that a client has to say what it wants."""
 
@@ -67,7 +69,7 @@ class Probes:
         #: The port that it listens on.
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
-            target=self._server.serve_forever, name="stretto-probes", daemon=True
+            target=self._server.serve_forever, args=(_LOOK,), name="stretto-probes", daemon=True
         )
 
     def __enter__(self) -> Self:

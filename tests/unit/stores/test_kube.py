@@ -4,13 +4,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from aiohttp import web
 
 from stretto.api.kinds import EVENT, POD, QUEUE
 from stretto.base.errors import NotAllowedError, TooOldError, UnreachableError
 from stretto.stores.store import Bind, Code, Event, EventType, Outcome, Selection, Watch
-from tests.unit.stores.kube_server import Server, at, lines, once, pod, status
+from tests.unit.stores.kube_server import QUICK, Server, at, lines, once, pod, status
 
 BODY = b'{"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": []}}'
 BIND = Bind("default", "web", "uid-web", "n1")
@@ -212,6 +213,30 @@ def test_a_line_without_end_ends_the_connection_and_not_the_watch(server: Server
     server.rules = [answer]
     events = polled(server.store().watch(POD, 2), 1)
     assert [event.record.name for event in events] == ["b"]
+
+
+def test_a_watch_that_falls_silent_is_made_anew(server: Server) -> None:
+    silent, told = lines(hold=30), lines(added("b", 4), hold=30)
+
+    def answer(asked: web.Request) -> object:
+        rule = silent if len(server.asked) == 1 else told
+        return rule(asked)
+
+    server.rules = [answer]
+    options = msgspec.structs.replace(QUICK, watch_idle=0.2)
+    events = polled(server.store(options).watch(POD, 2), 1)
+    assert [event.record.name for event in events] == ["b"]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_version_that_the_server_has_never_reached_is_too_old(
+    server: Server, inside: bool
+) -> None:
+    text = "Too large resource version: 999, current: 5"
+    told = {"type": "ERROR", "object": {"kind": "Status", "code": 504, "message": text}}
+    server.rules = [lines(told) if inside else lambda _: status(504, "Timeout", text)]
+    with pytest.raises(TooOldError):
+        polled(server.store().watch(POD, 999), 1)
 
 
 # ---------------------------------------------------------------- words
