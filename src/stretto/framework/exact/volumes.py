@@ -36,6 +36,8 @@ WAIT: Final = "WaitForFirstConsumer"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 FILESYSTEM: Final = "Filesystem"
 STORAGE: Final = "storage"
+FEW_MASKS: Final = 10
+"""Masks whose patterns are counted and not sorted."""
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
@@ -150,9 +152,11 @@ class Binder:
     def answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
         """The different answers; and intp[n]: the number of each node's."""
         count = self._nodes.count
-        masks = self._masks()
+        masks = [mask for mask in self._masks() if mask.any() and not mask.all()]
         if not masks:
             return [self.find(0)], np.zeros(count, np.intp)
+        if len(masks) <= FEW_MASKS:
+            return self._few_answers(masks)
         bits = np.packbits(np.stack(masks), axis=0)
         words = -(-len(bits) // 8)
         rows = np.zeros((count, words * 8), np.uint8)
@@ -160,6 +164,16 @@ class Binder:
         whole = rows.view(np.uint64 if words == 1 else np.dtype((np.void, words * 8))).ravel()
         _, first, numbers = np.unique(whole, return_index=True, return_inverse=True)
         return [self.find(node) for node in first.tolist()], numbers
+
+    def _few_answers(self, masks: list[BoolArray]) -> tuple[list[Found], npt.NDArray[np.intp]]:
+        """``answers`` where so few masks differ that their patterns can be counted."""
+        codes = np.zeros(self._nodes.count, np.uint16)
+        for bit, mask in enumerate(masks):
+            codes |= mask.astype(np.uint16) << np.uint16(bit)
+        patterns = np.flatnonzero(np.bincount(codes, minlength=1 << len(masks)))
+        number_of = np.zeros(1 << len(masks), np.intp)
+        number_of[patterns] = np.arange(len(patterns))
+        return [self.find(int((codes == p).argmax())) for p in patterns], number_of[codes]
 
     def find(self, node: int) -> Found:
         """What would be done on one node."""
