@@ -88,7 +88,7 @@ kube-tools: $(VENV)/.installed ## Build etcd, Kubernetes, kwok and helm into the
 
 .PHONY: test-kube
 test-kube: kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
-	@MARKS=kube HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/kube
+	@MARKS=kube HYPOTHESIS_PROFILE=server $(FAMILY) kube 420 --timeout 240 tests/contract tests/kube
 
 .PHONY: chaos
 chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS=400

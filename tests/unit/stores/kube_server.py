@@ -35,22 +35,22 @@ class Server:
         self.asked: list[str] = []
         #: Asked in turn; a rule that answers ``None`` passes.
         self.rules: list[Callable[[web.Request], Any]] = []
-        self._folder = folder
+        #: What its stores log in by.
+        self.kubeconfig = folder / "kubeconfig"
         self._loop = LoopThread("fake-server")
         self._runner, self.port = self._loop.run(self._start())
         self._stores: list[KubeStore] = []
 
     def store(self, options: KubeOptions = QUICK) -> KubeStore:
         """A store that talks to it."""
-        path = self._folder / "kubeconfig"
         config = {
             "current-context": "x",
             "clusters": [{"name": "x", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
             "users": [{"name": "x", "user": {"token": "secret"}}],
             "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
         }
-        path.write_text(json.dumps(config))
-        self._stores.append(KubeStore(KubeconfigAccess(path), Rng(1), options))
+        self.kubeconfig.write_text(json.dumps(config))
+        self._stores.append(KubeStore(KubeconfigAccess(self.kubeconfig), Rng(1), options))
         return self._stores[-1]
 
     def close(self) -> None:

@@ -111,6 +111,13 @@ def test_events_that_are_throttled_do_not_hold_up_binds(server: Server) -> None:
     assert all(asked.endswith("binding") for asked in server.asked[before:])
 
 
+def test_a_kubeconfig_that_is_being_replaced_is_no_reason_to_stop(server: Server) -> None:
+    server.rules = [at("POST", "pods", lambda: web.json_response(pod("web", 5)))]
+    store = server.store(msgspec.structs.replace(QUICK, token_every=0.0))
+    server.kubeconfig.write_text("{half a fi")
+    assert store.create(POD, [BODY])[0].outcome is Outcome.OK
+
+
 # ---------------------------------------------------------------- lists
 
 

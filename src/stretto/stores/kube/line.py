@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from stretto.base.errors import StrettoError, UnreachableError
+from stretto.base.errors import InputError, StrettoError, UnreachableError
 from stretto.stores.kube.access import Access, Login
 from stretto.stores.kube.options import KubeOptions
 
@@ -79,7 +79,12 @@ class Line:
             known = self._login
             renew = refused is not None and refused is known
             if known is None or renew or loop.time() - self._read_at > self.options.token_every:
-                self._login = known = await self._access.login(renew=renew)
+                try:
+                    self._login = known = await self._access.login(renew=renew)
+                except InputError:
+                    if known is None:
+                        raise
+                    # A file that is being replaced: what we have may still be good.
                 self._read_at = loop.time()
         return known
 
