@@ -21,9 +21,10 @@ from stretto.control.binder.conflicts import Judge
 from stretto.control.binder.evictor import Evictor
 from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.binder.preempting import PreemptionJudge
+from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
-from stretto.control.controllers.statuses import Statuses
 from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
+from stretto.control.controllers.statuses import Statuses
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.partition import Partitions
@@ -141,11 +142,11 @@ class Plane:
         self.reporter: Reporter | None = None
         if config.report is not None:
             self.reporter = Reporter(self.cluster, self.units, self.verdicts, store, config.report)
+        self._failpoint = failpoint
         #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
         self.statuses: Statuses | None = None
         if config.report is not None:
             self.statuses = Statuses(self.cluster, self.units, self.dispatcher, store)
-        self._failpoint = failpoint
         self._rng = Rng(config.seed)
         self._partitions = Partitions()
         #: Times kept places out.
@@ -155,6 +156,9 @@ class Plane:
         self.binder = self._new_binder()
         #: What is left of the disruption budgets.
         self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
+        #: Moves pods so that whole GPUs or nodes come free, when it is told to.
+        self.rescheduler = Rescheduler(self.cluster, self.units, store, self.budgets)
+        self.witnesses.append(self.rescheduler.witness)
         #: Asks pods to leave, and keeps the room of those who wait for it.
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.
@@ -308,8 +312,6 @@ class Plane:
         for verdict in verdicts:
             reporter.placed(verdict.granted)
         reporter.report(now, self.clock)
-        if self.statuses is not None:
-            self.statuses.report(now, self.clock)
 
     def _probe(self, class_id: int) -> int:
         """How many pods of a class fit at most, on the first shard's snapshot as it is now."""
@@ -318,6 +320,8 @@ class Plane:
         room = shard.runtime.room(class_id)
         return room if room or shard.preempting is None else shard.preempting.chance(class_id)
 
+        if self.statuses is not None:
+            self.statuses.report(now, self.clock)
     def _plan(self, now: float) -> list[Plan]:
         """Hand out units and let every shard make a plan on its own snapshot."""
         self._follow_partitions()

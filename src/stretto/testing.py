@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from stretto.api.kinds import NODE, POD, POD_GROUP, Kind
+from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile import Profile, load_profile
@@ -22,6 +22,7 @@ from stretto.plane import Plane, PlaneConfig
 from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster import GPU_PRODUCT, SCHEDULER_NAME
 from stretto.state.invariants import Breach, check_all
+from stretto.state.topology_notes import MEMORY_ENHANCEMENT, QOS_LEVEL
 from stretto.stores.memory import MemoryStore
 from stretto.stores.store import Deletion, Outcome, Store
 
@@ -94,6 +95,53 @@ def make_pod(
     return _encode("v1", "Pod", meta, spec, {})
 
 
+def make_report(
+    name: str, numas: Sequence[Mapping[str, str]], *, sockets: int = 2, **more: Any
+) -> bytes:
+    """A node agent's report (CustomNodeResource) as JSON: NUMA nodes, evenly over sockets.
+
+    ``numas`` has what each NUMA node gives to pods. ``more`` may hold ``gpus`` (numbers of the GPUs
+    in each), ``held`` (allocations of each: consumer to amounts), ``used`` (CPU and memory really
+    used), ``at`` (RFC 3339 time of that), ``created`` and ``zone`` (merged into each zone).
+    """
+    per_socket = -(-len(numas) // sockets)
+    zones = []
+    for number, amounts in enumerate(numas):
+        gpus = more.get("gpus", [()] * len(numas))[number]
+        held = more.get("held", [{}] * len(numas))[number]
+        zone = {
+            "type": "Numa",
+            "name": str(number),
+            "resources": {"allocatable": dict(amounts), "capacity": dict(amounts)},
+            "children": [{"type": "GPU", "name": str(g), "resources": {}} for g in gpus],
+            "allocations": [{"consumer": c, "requests": dict(r)} for c, r in held.items()],
+            **more.get("zone", {}),
+        }
+        zones.append(zone)
+    status: dict[str, Any] = {
+        "topologyZone": [
+            {"type": "Socket", "name": str(s), "resources": {}, "children": part}
+            for s in range(sockets)
+            if (part := zones[s * per_socket : (s + 1) * per_socket])
+        ]
+    }
+    if "used" in more:
+        usage = {"genericUsage": more["used"]}
+        status["nodeMetricStatus"] = {"updateTime": more.get("at", ""), "nodeMetric": usage}
+    kind = CUSTOM_NODE_RESOURCE
+    meta = {"name": name}
+    if "created" in more:
+        meta["creationTimestamp"] = more["created"]
+    return _encode(kind.api_version, kind.kind, meta, {}, status)
+
+
+def numa_notes(*, exclusive: bool = False, **more: str) -> dict[str, str]:
+    """Annotations of a pod of dedicated cores that is bound to NUMA nodes."""
+    flags = {"numa_binding": "true", "numa_exclusive": "true" if exclusive else "false"}
+    memory = msgspec.json.encode(flags).decode()
+    return {QOS_LEVEL: "dedicated_cores", MEMORY_ENHANCEMENT: memory, **more}
+
+
 def make_group(name: str, min_member: int, namespace: str = "default", **spec: Any) -> bytes:
     """A PodGroup as JSON; ``spec`` holds further fields in wire spelling."""
     meta = {"name": name, "namespace": namespace}
@@ -130,6 +178,17 @@ class Harness:
             if reply.outcome is not Outcome.OK:
                 raise AssertionError(f"the store refused an object: {reply.message}")
 
+    def replace(self, kind: Kind, body: bytes) -> None:
+        """Put another object of the same name in the place of one."""
+        meta = msgspec.json.decode(body)["metadata"]
+        space = meta.get("namespace", "")
+        self.store.delete(kind, [Deletion(space, meta["name"])])
+        self.create(kind, body)
+
+    def create_nodes(self, *nodes: bytes) -> None:
+        """Create nodes."""
+        self.create(NODE, *nodes)
+
     def submit(self, *pods: bytes) -> None:
         """Create pods."""
         self.create(POD, *pods)
@@ -155,6 +214,11 @@ class Harness:
         """Node of a pod in the store; empty while it waits."""
         record = self.store.get(POD, namespace, name)
         return record.node if record is not None else ""
+
+    def notes_of(self, name: str, namespace: str = "default") -> dict[str, str]:
+        """Annotations that were written on a pod with its bind."""
+        record = self.store.get(POD, namespace, name)
+        return dict(record.annotations or {}) if record is not None else {}
 
     def placements(self, namespace: str = "default") -> dict[str, str]:
         """Pod name to node of every pod of a namespace; empty while it waits."""

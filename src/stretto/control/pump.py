@@ -12,6 +12,7 @@ from typing import Final
 
 from stretto.api.kinds import (
     CUSTOM_NODE_RESOURCE,
+    MOVEMENT,
     NODE,
     POD,
     POD_GROUP,
@@ -26,7 +27,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.ingest import Ingest
 from stretto.state.ingest_kinds import apply_workload_groups
 from stretto.state.queue_ingest import apply_queues, census
-from stretto.state.topology_ingest import apply_reports
+from stretto.state.topology_ingest import apply_movements, apply_reports
 from stretto.state.whole import apply_objects, known_objects
 from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
 
@@ -87,6 +88,7 @@ class Pump:
         self._groups: dict[str, Record] = {}
         self._priorities: dict[str, Record] = {}
         self._reports: dict[str, Record] = {}
+        self._movements: dict[str, Record] = {}
         self._queues: dict[str, Record] = {}
         self._workloads: dict[str, Record] = {}
         self._feeds = [
@@ -95,6 +97,7 @@ class Pump:
             _Feed(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
             _Feed(QUEUE, self._apply_queues, lambda: _by_uid(self._queues)),
             _Feed(WORKLOAD_POD_GROUP, self._apply_workloads, lambda: _by_uid(self._workloads)),
+            _Feed(MOVEMENT, self._apply_movements, lambda: _by_uid(self._movements)),
             _Feed(POD_GROUP, self._apply_groups, lambda: _by_uid(self._groups)),
             *map(self._object_feed, kinds),
             _Feed(POD, self._ingest.pods, self._known_pods),
@@ -178,6 +181,9 @@ class Pump:
 
     def _apply_groups(self, events: Sequence[Event], _: float) -> None:
         self._ingest.groups(_follow(self._groups, events))
+
+    def _apply_movements(self, events: Sequence[Event], _: float) -> None:
+        apply_movements(self._cluster, _follow(self._movements, events))
 
     def _apply_reports(self, events: Sequence[Event], _: float) -> None:
         apply_reports(self._cluster, _follow(self._reports, events))

@@ -5,7 +5,7 @@ snapshot of amounts and of NUMA nodes.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from stretto.framework.zone_program import Caps, Job, Search, Work, no_caps
 from stretto.state.classes import PodClass
 from stretto.state.slots import BLOCK
 
+COMPILE_FROM: Final = 4096
+"""Pods times places that are worked off by the plain form before the compiled one is fetched."""
+
 
 class WithinRuntime(Runtime):
     """A runtime that can also place inside given slots."""
@@ -28,6 +31,7 @@ class WithinRuntime(Runtime):
         super().__init__(engine, rng, tier)
         self._numa = ZoneColumns(engine.cluster.topology, engine.cluster.ledger)
         self._cursor = np.zeros(1, np.int64)
+        self._plain_work = 0
 
     def sync(self) -> None:
         """Bring the snapshot up to date with the ledger."""
@@ -42,7 +46,7 @@ class WithinRuntime(Runtime):
             return bound
         job = new_job(np.array([class_id], np.int32), [0, 1], [1], [False])
         work = self._work(self._everywhere(), job, no_caps(self.columns.size))
-        if self._kernel.name == "numpy":
+        if not self._compiles(work):
             return within_numpy.count_within(self._program(), self._state(), work)
         from stretto.framework.kernels_within import count_within
 
@@ -82,6 +86,17 @@ class WithinRuntime(Runtime):
         finally:
             table.extra_row[work.job.class_id] = -1
 
+    def _compiles(self, work: Work) -> bool:
+        """Whether the compiled kernels are used: not before there is work for them.
+
+        Compiling takes a minute or two, once. A handful of pods on a handful of nodes is placed by
+        the plain form, with the same answers.
+        """
+        if self._kernel.name == "numpy":
+            return False
+        self._plain_work += len(work.job.local) * len(work.search.slots)
+        return self._plain_work > COMPILE_FROM
+
     def _chosen_rows(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int16] | None:
         """int16[class, slot]: what the rules that classes choose say now; ``None`` for nothing."""
         rules, classes = self.engine.profile.chosen, self.engine.cluster.classes
@@ -95,7 +110,7 @@ class WithinRuntime(Runtime):
         """The kernel of this runtime's tier."""
         log, log_state = self.columns.log, self.columns.log_state
         pick = int(self.engine.profile.device_pick)
-        if self._kernel.name == "numpy":
+        if not self._compiles(work):
             return within_numpy.place_within(program, state, work, (log, log_state), pick)
         from stretto.framework.kernels_within import place_within
 

@@ -47,14 +47,25 @@ def caps_of(cluster: Cluster, unit: Unit | None, class_id: int) -> tuple[DomainC
     return cluster.classes[class_id].asks.caps
 
 
-def unit_size(cluster: Cluster, unit: Unit) -> int:
-    """How many pods a unit is meant to have."""
+def members(cluster: Cluster, unit: Unit, row: int) -> set[int]:
+    """Rows of the pods of an application that may be on nodes: its unit's, and its owner's."""
+    return {*unit.bound, *cluster.keeps.members(row)}
+
+
+def slots_of(cluster: Cluster, rows: Iterable[int]) -> npt.NDArray[np.int64]:
+    """int64[k]: slots of those of some pods that are on nodes."""
+    slots = cluster.pods.slot[np.array(sorted(rows), np.int64)]
+    return np.asarray(slots[slots != NO_SLOT], np.int64)
+
+
+def unit_size(cluster: Cluster, unit: Unit, row: int) -> int:
+    """How many pods an application is meant to have; ``row`` is one of them."""
     group = group_of(cluster, unit)
     stated = group.metadata.annotations.get(GROUP_SIZE, "") if group is not None else ""
     if stated.isdecimal():
         return max(1, int(stated))
     least = unit.min_member if unit.min_member < NO_GROUP else 1
-    return max(unit.size, least, 1)
+    return max(unit.size, least, len(cluster.keeps.members(row)), 1)
 
 
 def held_by_domain(
@@ -80,10 +91,8 @@ def breaks_cap(
     caps = caps_of(cluster, unit, int(pods.class_id[row]))
     if not caps:
         return False
-    rows = np.array(sorted({*unit.bound, *granted} - {row}), np.int64)
-    slots = pods.slot[rows]
-    slots = slots[slots != NO_SLOT]
-    size = unit_size(cluster, unit)
+    slots = slots_of(cluster, {*members(cluster, unit, row), *granted} - {row})
+    size = unit_size(cluster, unit, row)
     for cap in caps:
         column = cluster.nodes.labels.column(cap.key)
         here = int(column[slot])
@@ -100,9 +109,10 @@ def keeps_caps(cluster: Cluster, plan: Plan) -> bool:
         caps = caps_of(cluster, unit, int(pods.class_id[rows[0]])) if len(rows) else ()
         if not caps:
             continue
-        bound = pods.slot[np.array(sorted(set(unit.bound) - set(rows.tolist())), np.int64)]
-        wanted = plan.slots[claims.start : claims.stop]
-        slots, size = np.concatenate([bound[bound != NO_SLOT], wanted]), unit_size(cluster, unit)
+        row = int(rows[0])
+        bound = slots_of(cluster, members(cluster, unit, row) - set(rows.tolist()))
+        wanted, size = plan.slots[claims.start : claims.stop], unit_size(cluster, unit, row)
+        slots = np.concatenate([bound, wanted])
         for cap in caps:
             column = labels.column(cap.key)
             full = np.bincount(column[slots]) > cap.limit(size)
@@ -113,14 +123,13 @@ def keeps_caps(cluster: Cluster, plan: Plan) -> bool:
 
 def beyond_caps(cluster: Cluster, unit: Unit) -> list[tuple[DomainCap, str, int, int]]:
     """Caps of a unit that are exceeded, as after a scale-down: (cap, value, pods, limit)."""
-    rows = np.array(sorted(unit.bound), np.int64)
-    slots = cluster.pods.slot[rows]
-    rows, slots = rows[slots != NO_SLOT], slots[slots != NO_SLOT]
-    if not len(rows):
+    placed = sorted(unit.bound)
+    if not placed:
         return []
-    size, labels = unit_size(cluster, unit), cluster.nodes.labels
+    slots = slots_of(cluster, members(cluster, unit, placed[0]))
+    size, labels = unit_size(cluster, unit, placed[0]), cluster.nodes.labels
     found = []
-    for cap in caps_of(cluster, unit, int(cluster.pods.class_id[rows[0]])):
+    for cap in caps_of(cluster, unit, int(cluster.pods.class_id[placed[0]])):
         values, counts = np.unique(labels.column(cap.key)[slots], return_counts=True)
         found += [
             (cap, labels.pair_value(int(value)), int(count), cap.limit(size))

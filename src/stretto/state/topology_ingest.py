@@ -10,14 +10,20 @@ import numpy.typing as npt
 from stretto.api.heads import NO_BYTES, PodHead, decode_pod_head
 from stretto.api.meta import OwnerReference
 from stretto.api.node import CustomNodeResource
-from stretto.api.scheduling import PodGroup
+from stretto.api.scheduling import Movement, PodGroup
 from stretto.base.errors import InputError
 from stretto.state.classes import GPU_DEVICES, STAGED
 from stretto.state.cluster import Cluster
 from stretto.state.devices import text_to_mask
 from stretto.state.topology_notes import DOMAIN_CAPS, MICRO_TOPOLOGY
+from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
+OWN_MOVES: Final = "stretto-rescheduler"
+"""Creator of the Movements that our own rescheduler writes, and knows of already."""
+MOST_HINTS: Final = 1000
+"""Pods for which one Movement may recommend one node."""
+_MOVEMENT: Final = msgspec.json.Decoder(Movement)
 _REPORT: Final = msgspec.json.Decoder(CustomNodeResource)
 _OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
 _NOTES: Final = msgspec.json.Decoder(dict[str, str])
@@ -44,14 +50,59 @@ def apply_reports(cluster: Cluster, events: Iterable[Event]) -> None:
         cluster.put_report(msgspec.structs.replace(report, metadata=meta))
 
 
+def apply_movements(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply events of Movements: the nodes that somebody else's rescheduler recommends."""
+    for event in events:
+        key = f"movement {event.record.name}"
+        cluster.abnormal.pop(key, None)
+        for unit, nodes in cluster.movements.pop(event.record.name, {}).items():
+            _take_back(cluster, unit, nodes)
+        if event.type is EventType.DELETED:
+            continue
+        try:
+            movement = _MOVEMENT.decode(event.record.body)
+        except (msgspec.DecodeError, RecursionError) as error:
+            cluster.abnormal[key] = f"{key}: {error}"
+            continue
+        if movement.spec.creator != OWN_MOVES:
+            cluster.movements[event.record.name] = found = _recommended(movement)
+            for unit, nodes in found.items():
+                cluster.recommended.setdefault(unit, []).extend(nodes)
+            cluster.changes.cures |= Cure.NODE_ADDED if found else Cure.NONE
+
+
+def _recommended(movement: Movement) -> dict[str, list[str]]:
+    """Nodes by unit, as often as they still want a pod of it."""
+    found: dict[str, list[str]] = {}
+    for each in movement.status.owners:
+        if each.owner is None:
+            continue
+        unit = f"OwnerUnit/{each.owner.type}/{each.owner.namespace}/{each.owner.name}"
+        for node in each.recommended_nodes:
+            left = node.desired_pod_count - len(node.actual_pods)
+            found.setdefault(unit, []).extend([node.node] * max(0, min(left, MOST_HINTS)))
+    return {unit: nodes for unit, nodes in found.items() if nodes}
+
+
+def _take_back(cluster: Cluster, unit: str, nodes: list[str]) -> None:
+    """Recommend some nodes to a unit no longer."""
+    hints = cluster.recommended.get(unit, [])
+    for node in nodes:
+        if node in hints:
+            hints.remove(node)
+    if not hints:
+        cluster.recommended.pop(unit, None)
+
+
 def note_owners(
     cluster: Cluster, rows: npt.NDArray[np.int64], records: Sequence[tuple[Record, PodHead | None]]
 ) -> None:
-    """Remember the owners of new pods whose places will be kept for a successor."""
+    """Remember the owners of new pods whose places are kept, or that are spread by caps."""
     staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
     for i in np.flatnonzero(staged).tolist():
         row = int(rows[i])
-        if cluster.classes[int(cluster.pods.class_id[row])].asks.keep is None:
+        asks = cluster.classes[int(cluster.pods.class_id[row])].asks
+        if asks.keep is None and not asks.caps:
             continue
         record, head = records[i]
         text = (head or decode_pod_head(record.body)).metadata.owner_references

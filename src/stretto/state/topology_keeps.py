@@ -62,6 +62,7 @@ class Keeps:
         self._pods = pods
         self._next = FIRST
         self._owners: dict[int, tuple[int, str]] = {}
+        self._members: dict[str, set[int]] = {}
         self._by_owner: dict[str, list[Place]] = {}
 
     def __bool__(self) -> bool:
@@ -71,6 +72,20 @@ class Keeps:
     def belongs(self, row: int, owner: str) -> None:
         """A pod whose place will be kept belongs to an owner, ``Kind/name``; empty for none."""
         self._owners[row] = int(self._pods.serial[row]), owner
+        self._members.setdefault(self.owner_of(row), set()).add(row)
+
+    def forget(self, row: int) -> None:
+        """A pod has ended."""
+        if row in self._owners:
+            owner = self.owner_of(row)
+            self._members.get(owner, set()).discard(row)
+            if not self._members.get(owner):
+                self._members.pop(owner, None)
+            del self._owners[row]
+
+    def members(self, row: int) -> frozenset[int]:
+        """Rows of all pods of a pod's owner that are known, wherever they are."""
+        return frozenset(self._members.get(self.owner_of(row), ()))
 
     def owner_of(self, row: int) -> str:
         """Whom a pod's place would be for: the pods of its owner, or a pod of its own name."""
@@ -95,7 +110,6 @@ class Keeps:
             was=(pods.namespace[row], pods.name[row]),
         )
         self._next -= 1
-        self._owners.pop(row, None)
         self.fresh.append(place)
 
     def settle(self) -> None:

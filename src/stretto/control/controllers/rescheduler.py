@@ -1,0 +1,139 @@
+"""The rescheduler: carries out a plan of moves within its budgets.
+
+A move is an eviction with a recommendation: the pod is asked to leave through the one lane that all
+evictions take (budgets are judged there again), and the node that was found for it is recommended
+to the next pod of its owner, for two minutes. Movement objects say so in the store, in Gödel's
+form. If the successor goes elsewhere after all, nothing is lost but the move.
+"""
+
+from typing import Final, Protocol
+
+import msgspec
+
+from stretto.api.heads import NO_BYTES, decode_pod_head
+from stretto.api.kinds import MOVEMENT, POD
+from stretto.api.meta import OwnerReference
+from stretto.control.controllers.rescheduler_plan import DefragPlan, Goal, Limits, Move, Planner
+from stretto.state.budgets import BudgetLedger
+from stretto.state.changes import Changes
+from stretto.state.cluster import Cluster
+from stretto.state.evictions import EvictionCause, EvictionOrder
+from stretto.state.topology_ingest import OWN_MOVES
+from stretto.state.units import Units
+from stretto.stores.store import Store
+
+WAIT: Final = 120.0
+"""Seconds for which a node is recommended (Gödel's maxWaitingDeletionDuration)."""
+_OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
+
+
+class Lane(Protocol):
+    """Where pods are asked to leave."""
+
+    def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
+        """Ask pods to leave; returns the rows that are asked."""
+        ...
+
+
+class Rescheduler:
+    """Plans and carries out moves."""
+
+    def __init__(self, cluster: Cluster, units: Units, store: Store, budgets: BudgetLedger) -> None:
+        """Over one plane's cluster and store."""
+        self._cluster = cluster
+        self._units = units
+        self._store = store
+        self._budgets = budgets
+        self._hints: list[tuple[float, str, str, int]] = []
+        self._round = 0
+
+    def plan(self, goal: Goal, moves: int, tier: str = "auto") -> DefragPlan:
+        """What could be moved towards a goal, with so many moves at most; nothing is touched."""
+        limits = Limits(moves, self._budgets, self._units, self.owner_of)
+        return Planner(self._cluster, limits, tier).plan(goal)
+
+    def carry_out(self, plan: DefragPlan, lane: Lane, now: float) -> tuple[Move, ...]:
+        """Ask the pods of a plan to leave; returns the moves that were begun."""
+        rows = tuple(move.row for move in plan.moves)
+        order = EvictionOrder(
+            rows=rows,
+            serials=tuple(move.serial for move in plan.moves),
+            cause=EvictionCause.RESCHEDULE,
+            reason=f"moved so that {plan.goal.value} come free",
+        )
+        asked = set(lane.order(order, now))
+        begun = tuple(move for move in plan.moves if move.row in asked)
+        for move in begun:
+            key, pods = f"OwnerUnit/{move.owner}", self._cluster.pods
+            self._cluster.recommended.setdefault(key, []).append(move.target)
+            self._hints.append((now + WAIT, key, move.target, int(pods.class_id[move.row])))
+        if begun:
+            self._write(begun)
+        return begun
+
+    def witness(self, changes: Changes, now: float) -> None:
+        """See who was bound: a recommendation that was followed is over, and so is an old one."""
+        pods, cluster = self._cluster.pods, self._cluster
+        for row in changes.bound:
+            node, class_id = cluster.node_of(row), int(pods.class_id[row])
+            found = next((h for h in self._hints if h[2] == node and h[3] == class_id), None)
+            if found is not None:
+                self._forget(found)
+        for hint in [each for each in self._hints if each[0] <= now]:
+            self._forget(hint)
+
+    def owner_of(self, row: int) -> str:
+        """``Kind/namespace/name`` of a pod's controller; empty where it has none."""
+        pods = self._cluster.pods
+        record = self._store.get(POD, pods.namespace[row], pods.name[row])
+        if record is None or record.uid != pods.uid[row]:
+            return ""
+        text = decode_pod_head(record.body).metadata.owner_references
+        owners = _OWNERS.decode(text) if text is not NO_BYTES else ()
+        owner = next((each for each in owners if each.controller), None)
+        known = owner is not None and owner.kind not in ("DaemonSet", "Node")
+        return f"{owner.kind}/{pods.namespace[row]}/{owner.name}" if owner and known else ""
+
+    def _forget(self, hint: tuple[float, str, str, int]) -> None:
+        self._hints.remove(hint)
+        nodes = self._cluster.recommended.get(hint[1], [])
+        if hint[2] in nodes:
+            nodes.remove(hint[2])
+        if not nodes:
+            self._cluster.recommended.pop(hint[1], None)
+
+    def _write(self, moves: tuple[Move, ...]) -> None:
+        """The moves as a Movement, for people and for Gödel's own parts."""
+        self._round += 1
+        pods = self._cluster.pods
+        deleted = [
+            {
+                "name": pods.name[m.row],
+                "namespace": pods.namespace[m.row],
+                "uid": pods.uid[m.row],
+                "node": m.source,
+            }
+            for m in moves
+        ]
+        owners = [
+            {"owner": _owner_info(owner), "recommendedNodes": _nodes_of(owner, moves)}
+            for owner in sorted({move.owner for move in moves})
+        ]
+        body = {
+            "apiVersion": MOVEMENT.api_version,
+            "kind": MOVEMENT.kind,
+            "metadata": {"generateName": "defragment-"},
+            "spec": {"creator": OWN_MOVES, "generation": self._round, "deletedTasks": deleted},
+            "status": {"owners": owners},
+        }
+        self._store.create(MOVEMENT, [msgspec.json.encode(body)])
+
+
+def _owner_info(owner: str) -> dict[str, str]:
+    kind, namespace, name = owner.split("/", 2)
+    return {"type": kind, "namespace": namespace, "name": name}
+
+
+def _nodes_of(owner: str, moves: tuple[Move, ...]) -> list[dict[str, object]]:
+    targets = [move.target for move in moves if move.owner == owner]
+    return [{"node": n, "desiredPodCount": targets.count(n)} for n in sorted(set(targets))]
