@@ -122,6 +122,12 @@ def test_its_log_is_json_and_holds_no_token(cluster: ControlPlane, daemon: Daemo
     assert cluster.credentials.tokens["stretto-scheduler"] not in text
 
 
+def test_its_role_lets_it_do_all_that_it_tries(cluster: ControlPlane, daemon: Daemon) -> None:
+    calls = cluster.audit("stretto-scheduler")
+    assert {"list pods", "watch pods", "create pods/binding"} <= {call.what for call in calls}
+    assert {call.what for call in calls if call.response_status.code == 403} == set()
+
+
 def test_without_rights_it_ends_and_names_verb_and_resource(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:

@@ -61,6 +61,13 @@ class _AuditObject(msgspec.Struct, frozen=True):
     name: str = ""
 
 
+class _AuditStatus(msgspec.Struct, frozen=True):
+    """How a request ended."""
+
+    #: HTTP status.
+    code: int = 0
+
+
 class Call(msgspec.Struct, frozen=True, rename="camel"):
     """One request as the API server has noted it."""
 
@@ -70,6 +77,8 @@ class Call(msgspec.Struct, frozen=True, rename="camel"):
     user: _AuditUser
     #: What it was about.
     object_ref: _AuditObject = _AuditObject()
+    #: What the server answered.
+    response_status: _AuditStatus = _AuditStatus()
 
     @property
     def what(self) -> str:
