@@ -68,8 +68,11 @@ WISHES: list[dict[str, Any]] = [
 class World:
     """A plane and random changes of what it sees."""
 
-    def __init__(self, data: st.DataObject, **more: Any) -> None:
+    def __init__(
+        self, data: st.DataObject, priorities: tuple[int, ...] = (0,), **more: Any
+    ) -> None:
         self.data = data
+        self.priorities = priorities
         self.plane = Parity(**more)
         self.count = 0
         for item in furniture():
@@ -86,7 +89,8 @@ class World:
         wish = dict(self.draw(*WISHES))
         space = self.draw("default", "default", "other")
         labels = {"color": self.draw(*COLORS)}
-        return pod(f"p{self.count}", namespace=space, labels=labels, **wish)
+        rank = {"priority": self.draw(*self.priorities)}
+        return pod(f"p{self.count}", namespace=space, labels=labels, **wish, **rank)
 
     def add_node(self, number: int) -> None:
         body = make_node(f"n{number}", cpu="4", zone=self.draw(*ZONES), pods=4)
@@ -181,12 +185,13 @@ def furniture() -> list[Any]:
 
 
 def unhappy(world: World) -> list[str]:
-    """Pods that wait although the library would place them, on what the store holds."""
+    """Pods that wait although the library would place them, or knows whom to push out."""
     library = world.plane.library()
+    decided = map(library.decide, world.plane.pending())
     return [
-        each.metadata.name
-        for each in world.plane.pending()
-        if library.decide(each, may_preempt=False).best
+        each.pod.key[1]
+        for each in decided
+        if each.best or (each.preemption is not None and each.preemption.chosen is not None)
     ]
 
 
@@ -225,4 +230,18 @@ def test_nothing_that_may_cure_a_pod_is_missed(data: st.DataObject, shards: int)
         world.step()
         world.plane.settle(BACK_OFF)
         assert unhappy(world) == []
+    assert world.plane.breaches() == []
+
+
+@settings(max_examples=settings.default.max_examples // 2)
+@given(st.data(), st.sampled_from([1, 2]))
+def test_whoever_may_push_others_out_does_and_nobody_else(data: st.DataObject, shards: int) -> None:
+    world = World(data, priorities=(0, 5, 10), config={"shards": shards})
+    for _ in range(data.draw(st.integers(1, 14))):
+        world.step()
+        world.plane.settle(BACK_OFF)
+        assert unhappy(world) == []
+    probe = world.new_pod()
+    wanted = fields(world.plane.library().decide(probe, thorough=True))
+    assert fields(world.plane.live(probe)) == wanted
     assert world.plane.breaches() == []
