@@ -3,7 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.framework import kernels_victims, victims_numpy
+from stretto.framework import kernels_many, kernels_victims, victims_numpy
+from stretto.framework.rehearsal import Preemptor
+from stretto.framework.victims_numpy import Hit
 from stretto.state.victims import Victims
 from tests.properties.victim_world import World, same
 
@@ -36,6 +38,41 @@ def test_an_index_that_followed_equals_one_made_anew(seed: int, changes: int) ->
     anew = Victims(world.cluster, world.rules, world.budgets)
     anew.sync(world.now)
     assert contents(world.victims) == contents(anew)
+
+
+@few
+@given(seeds, st.booleans(), st.booleans())
+def test_many_that_are_alike_get_what_each_would_get_after_the_other(
+    seed: int, budgets: bool, hard: bool
+) -> None:
+    together, alone = (World(seed, budgets=budgets, hard=hard) for _ in range(2))
+    preemptor, twin = together.preemptor(), alone.preemptor()
+    for world in (together, alone):
+        world.victims.sync(world.now)
+    known = together.victims.most, together.victims.counted_as_safe()
+    wanted = together.wanted(preemptor)
+    hits = kernels_many.search_many(together.index, wanted, together.limits, known, 12)
+    assert [hit._replace(key=KEY) for hit in one_by_one(alone, twin, 12)] == hits
+    rows = [row for hit in hits for row in (*hit.victims, *hit.displaced)]
+    together.victims.taken(rows, [hit.slot for hit in hits])
+    assert contents(together.victims) == contents(alone.victims)
+
+
+KEY = (0, 0, 0, 0, 0.0)
+
+
+def one_by_one(world: World, preemptor: Preemptor, count: int) -> list[Hit]:
+    """Search, promise, and search again."""
+    hits = []
+    for _ in range(count):
+        hit = victims_numpy.search(world.index, world.wanted(preemptor), world.limits)
+        if hit is None:
+            break
+        rows = (*hit.victims, *hit.displaced)
+        world.victims.take(rows, hit.slot, world.victims.ask_number(preemptor.class_id))
+        world.budgets.spend(hit.victims)
+        hits.append(hit)
+    return hits
 
 
 def contents(index: Victims) -> object:

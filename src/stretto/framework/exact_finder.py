@@ -6,7 +6,7 @@ where they are hard, nodes that would break one are left out. A node is promised
 in a cycle, and kept for it from then on.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from stretto.base.clock import Clock
 from stretto.framework.exact.decision import Candidate as Choice
@@ -62,6 +62,9 @@ class ExactFinder:
         self._lost.clear()
         self._kept.clear()
         self._now = self._clock.monotonic()
+
+    def expect(self, rows: Sequence[int]) -> None:
+        """Each is searched for alone: by these rules nearly every pod is its own kind."""
 
     def find(self, row: int) -> Found:
         """The best node for a pod, and who must leave it."""

@@ -6,8 +6,9 @@ alone are searched for by the index of victims; pods of host ports, devices or r
 have the nodes that the index names rehearsed one by one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,22 @@ Search = Callable[[Index, Wanted, Limits], Hit | None]
 """Finds the best node."""
 
 
+SearchMany = Callable[[Index, Wanted, Limits, Any, int], list[Hit]]
+"""Finds nodes for many that are alike, and notes them in the index."""
+
+ALIKE: Final = 3
+"""Preemptors that must be alike for a search that keeps what each node would cost."""
+
+
+class Searches(NamedTuple):
+    """The searches of one tier."""
+
+    #: For one preemptor.
+    one: Search
+    #: For many that are alike; ``None`` where each is searched for alone.
+    many: SearchMany | None
+
+
 class Found(NamedTuple):
     """What a search found."""
 
@@ -48,7 +65,7 @@ class VictimFinder:
     """Finds victims by the index of victims."""
 
     def __init__(
-        self, runtime: Runtime, budgets: BudgetLedger, clock: Clock, search: Search
+        self, runtime: Runtime, budgets: BudgetLedger, clock: Clock, searches: Searches
     ) -> None:
         """Find on a shard's snapshot; the clock tells who started a short while ago."""
         engine = runtime.engine
@@ -61,7 +78,7 @@ class VictimFinder:
         self._cluster = engine.cluster
         self._budgets = budgets
         self._clock = clock
-        self._search = search
+        self._search, self._search_many = searches
         #: Rules that depend on who is there, amounts, ports and devices aside: the leaving of pods
         #: is not rehearsed with them, so a node must please them as it is.
         self._others = tuple(
@@ -73,6 +90,10 @@ class VictimFinder:
         self._plan: Plan | None = None
         self._now = 0.0
         self._taken: list[tuple[Candidate, int]] = []
+        #: Nodes that were promised ahead to pods that are alike, the next one last.
+        self._ahead: list[Candidate] = []
+        self._ahead_for = Preemptor(-1, 0)
+        self._expected: Counter[tuple[int, int]] = Counter()
         self._kept: set[int] = set()
 
     def begin(self, plan: Plan) -> None:
@@ -80,9 +101,15 @@ class VictimFinder:
         self._plan = plan
         self._taken.clear()
         self._kept.clear()
+        self._ahead.clear()
+        self._expected.clear()
 
     def expect(self, rows: Sequence[int]) -> None:
-        """So many pods will be asked for, in this order: what is alike may be found together."""
+        """These pods will be asked about: those that are alike are searched for together."""
+        pods = self._cluster.pods
+        index = np.array(rows, np.int64)
+        alike = zip(pods.class_id[index].tolist(), pods.priority[index].tolist(), strict=True)
+        self._expected = Counter(alike)
 
     def find(self, row: int) -> Found:
         """The best node for a pod, and who must leave it."""
@@ -92,22 +119,59 @@ class VictimFinder:
         special = int(self._cluster.classes.special[preemptor.class_id])
         if priority <= pods.lowest or special & STAGED or not may_preempt(self._cluster, row):
             return NOTHING
+        if self._ahead and self._ahead_for == preemptor:
+            return Found(self._ahead[-1])
         self._wake()
+        self._give_back()
         wanted = self._wanted(preemptor)
         if special:
             return self._rehearse(preemptor, wanted)
-        hit = self._search(self._index(), wanted, self._limits(wanted))
+        limits, alike = self._limits(wanted), self._expected.pop(preemptor, 1)
+        if self._search_many is not None and alike >= ALIKE and limits.offset == 0:
+            return self._find_ahead(preemptor, wanted, limits, alike)
+        hit = self._search(self._index(), wanted, limits)
         return NOTHING if hit is None else Found(_candidate(hit))
+
+    def _find_ahead(
+        self, preemptor: Preemptor, wanted: Wanted, limits: Limits, alike: int
+    ) -> Found:
+        """Search for all that are alike at once; they are handed out one by one."""
+        assert self._search_many is not None
+        known = self.victims.most, self.victims.counted_as_safe()
+        hits = self._search_many(self._index(), wanted, limits, known, alike)
+        self._ahead = [_candidate(hit) for hit in reversed(hits)]
+        self._ahead_for = preemptor
+        rows = [row for hit in hits for row in (*hit.victims, *hit.displaced)]
+        self.victims.taken(rows, [hit.slot for hit in hits])
+        return Found(self._ahead[-1]) if hits else NOTHING
+
+    def _give_back(self) -> None:
+        """Take back what was found ahead and not asked for."""
+        if self._ahead:
+            ask = self.victims.ask_number(self._ahead_for.class_id)
+            for candidate in self._ahead:
+                self._untake(candidate, ask)
+            self._ahead.clear()
+
+    def _untake(self, candidate: Candidate, ask: int) -> None:
+        rows = (*candidate.victims, *candidate.displaced)
+        self.victims.untake(rows, candidate.slot, ask, self._now)
 
     def take(self, row: int, candidate: Candidate) -> None:
         """A preemptor is promised a node."""
         ask = self.victims.asks_of(row)
-        self.victims.take(candidate.victims, candidate.slot, ask)
+        if self._ahead and self._ahead[-1] is candidate:
+            self._ahead.pop()
+        else:
+            self._give_back()
+            rows = (*candidate.victims, *candidate.displaced)
+            self.victims.take(rows, candidate.slot, ask)
         self._budgets.spend(candidate.victims)
         self._taken.append((candidate, ask))
 
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
+        self._give_back()
         self._kept.update(rows)
         self.victims.spare(rows)
 
@@ -131,9 +195,10 @@ class VictimFinder:
 
     def back_to(self, mark: int) -> None:
         """Take back what was promised since a mark."""
+        self._give_back()
         while len(self._taken) > mark:
             candidate, ask = self._taken.pop()
-            self.victims.untake(candidate.victims, candidate.slot, ask, self._now)
+            self._untake(candidate, ask)
             self._budgets.spend(candidate.victims, -1)
 
     def _wake(self) -> None:
@@ -215,13 +280,13 @@ class VictimFinder:
             yield band, np.flatnonzero(mask)
 
 
-def search_of(tier: str) -> Search:
-    """The search of a kernel tier."""
+def search_of(tier: str) -> Searches:
+    """The searches of a kernel tier."""
     if kernel(tier).name == "numpy":
-        return search
-    from stretto.framework import kernels_victims
+        return Searches(search, None)
+    from stretto.framework import kernels_many, kernels_victims
 
-    return kernels_victims.search
+    return Searches(kernels_victims.search, kernels_many.search_many)
 
 
 def _candidate(hit: Hit) -> Candidate:

@@ -114,6 +114,13 @@ class Victims:
             self._put_in(row, now)
             self._free_up(int(self._at[row]), self.asks_of(row), -1)
 
+    def taken(self, rows: Sequence[int], slots: Sequence[int]) -> None:
+        """What ``take`` does was done to the columns by a kernel: these are out of them."""
+        self._at[np.array(rows, np.int64)] = NO_SLOT
+        self._dirty_rows.update(rows)
+        self._dirty_slots.update(slots)
+        self.log.extend(slots)
+
     def spare(self, rows: Iterable[int]) -> None:
         """Try out: these may not be asked."""
         for row in rows:
@@ -235,6 +242,12 @@ class Victims:
         sums.below[band:, :, slot] += amounts
         if sums.safe is not sums.below and self._is_safe(int(entries.budget[slot, at])):
             sums.safe[band:, :, slot] += amounts
+
+    def counted_as_safe(self) -> npt.NDArray[np.uint8]:
+        """uint8[set]: sets that the safe sums count; empty where these are all sums."""
+        if self.sums.safe is self.sums.below:
+            return np.zeros(0, np.uint8)
+        return np.array([self._is_safe(n) for n in range(len(self.sets))], np.uint8)
 
     def _count_budgets(self, slot: int, at: int) -> None:
         """Follow how many pods of one budget a slot has at most."""

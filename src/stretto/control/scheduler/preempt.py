@@ -39,6 +39,9 @@ class Finder(Protocol):
     def begin(self, plan: Plan) -> None:
         """A new cycle, whose plain claims are ``plan``'s."""
 
+    def expect(self, rows: Sequence[int]) -> None:
+        """These pods will be asked about, perhaps."""
+
     def find(self, row: int) -> Found:
         """The best node for a pod, and who must leave it."""
 
@@ -83,6 +86,7 @@ class Preempting:
         self._finder.begin(plan)
         left: list[Setback] = []
         helped: list[tuple[Unit, int, list[Promise]]] = []
+        self._finder.expect([row for setback in plan.setbacks for row in setback.rows])
         tried = 0
         for setback in plan.setbacks:
             if setback.why is not Why.NO_PLACE or not (setback.messages or setback.class_id >= 0):

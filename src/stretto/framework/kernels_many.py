@@ -1,0 +1,313 @@
+"""The compiled search for victims of many preemptors that are alike.
+
+What one of them would cost on each node is kept, with the best of each block of nodes. After a node
+was promised to one, only that node is looked at again, and nodes under a budget that has come to
+let nobody go. So the next of them costs a look at the blocks, whatever the number of nodes.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+
+from stretto.framework.kernels_borrow import borrowed
+from stretto.framework.kernels_victims import NO_TOP, better, sets_as_arrays, walk, walk_odd
+from stretto.framework.victims_numpy import DOUBTFUL, HARMLESS, SPENT, Hit, Index, Limits, Wanted
+from stretto.state.slots import BLOCK
+
+_FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_HARMLESS, _SPENT, _DOUBTFUL = np.uint8(HARMLESS), np.uint8(SPENT), np.uint8(DOUBTFUL)
+
+
+@njit(**_FLAGS)
+def _look(entries, free, asks, what, s, scratch, budgets):
+    """What the preemptor would cost on a slot; (key, victims, claims that lose their room)."""
+    columns, need, priority, admitted = what
+    room, taken, marks = scratch
+    left, set_first, set_items, standing, hard = budgets
+    nothing = (np.int64(0), NO_TOP, np.int64(0), np.int64(0), 0.0)
+    if not admitted[s]:
+        return nothing, -1, 0
+    if not entries[1][s]:
+        key, number = walk(
+            entries, free, asks, columns, need, s, priority, room, taken, standing
+        )  # fmt: skip
+        if number >= 0 or (hard and number == -1):
+            return key, number, 0
+    return walk_odd(
+        entries, free, asks, columns, need, s, priority, room, taken, left,
+        (set_first, set_items), hard, marks,
+    )  # fmt: skip
+
+
+@njit(**_FLAGS)
+def _keep(kept, s, key, number):
+    """Keep what a slot would cost."""
+    violations, top, total, count, start, works = kept
+    works[s] = number >= 0
+    violations[s], top[s], total[s], count[s], start[s] = key
+
+
+@njit(**_FLAGS)
+def _best_of(kept, first, last):
+    """The best slot of a range; -1 for none."""
+    violations, top, total, count, start, works = kept
+    best = -1
+    for s in range(first, last):
+        if works[s]:
+            mine = (violations[s], top[s], total[s], count[s], start[s])
+            if best < 0 or better(
+                mine, (violations[best], top[best], total[best], count[best], start[best])
+            ):
+                best = s
+    return best
+
+
+@njit(**_FLAGS)
+def _remove(entries, sums, asks, s, at, counted):
+    """Take an entry out: it leaves, and what it took is free."""
+    free, below, safe, edges = sums
+    count = entries[0][s]
+    a, kind, priority = entries[5][s, at], entries[6][s, at], entries[3][s, at]
+    band = np.searchsorted(edges, np.int64(priority)) if kind == 0 else 0
+    entries[1][s] -= kind != 0
+    apart = counted.shape[0] > 0 and counted[entries[7][s, at]]
+    for c in range(free.shape[0]):
+        amount = asks[a, c]
+        if amount:
+            free[c, s] += amount
+            for b in range(band, below.shape[0]):
+                below[b, c, s] -= amount
+                if apart:
+                    safe[b, c, s] -= amount
+    for k in range(at, count - 1):
+        entries[2][s, k] = entries[2][s, k + 1]
+        entries[3][s, k] = entries[3][s, k + 1]
+        entries[4][s, k] = entries[4][s, k + 1]
+        entries[5][s, k] = entries[5][s, k + 1]
+        entries[6][s, k] = entries[6][s, k + 1]
+        entries[7][s, k] = entries[7][s, k + 1]
+    entries[0][s] = count - 1
+
+
+@njit(**_FLAGS)
+def _slots_of_sets(length, budget, sets):
+    """Slots by set of budgets, as (first, slots); a slot stands there once for each of its pods."""
+    first = np.zeros(sets + 1, np.int64)
+    for s in range(length.shape[0]):
+        for k in range(length[s]):
+            if budget[s, k]:
+                first[budget[s, k] + 1] += 1
+    for n in range(sets):
+        first[n + 1] += first[n]
+    slots = np.zeros(first[sets], np.int32)
+    at = first.copy()
+    for s in range(length.shape[0]):
+        for k in range(length[s]):
+            if budget[s, k]:
+                slots[at[budget[s, k]]] = s
+                at[budget[s, k]] += 1
+    return first, slots
+
+
+@njit(**_FLAGS)
+def _spend(number, budgets, most, changed):
+    """A pod of a set leaves: which sets mean something else now is noted in ``changed``."""
+    left, first, items, standing, _ = budgets
+    for i in range(first[number], first[number + 1]):
+        left[items[i]] -= 1
+    for n in range(standing.shape[0]):
+        before, now = standing[n], _HARMLESS
+        for i in range(first[n], first[n + 1]):
+            if left[items[i]] <= 0:
+                now = _SPENT
+            elif left[items[i]] < most[items[i]] and now == _HARMLESS:
+                now = _DOUBTFUL
+        standing[n] = now
+        changed[n] |= now != before or now == _DOUBTFUL
+
+
+@njit(**_FLAGS)
+def find_many(entries, sums, asks, what, budgets, known, size, answers):
+    """Promise nodes to preemptors that are alike, one after the other; returns how many got one.
+
+    ``known`` are (the most pods of each budget on a slot, sets that the safe sums count).
+    ``answers`` are (slots, victims, claims that lose their room, the start of each one's rows, the
+    rows); a row that breaks a budget is told as -1 less itself. The index shows the result.
+    """
+    width = entries[2].shape[1]
+    columns = what[0]
+    scratch = (
+        np.zeros(columns.shape[0], np.int64), np.zeros(width, np.int32), np.zeros(width, np.uint8),
+    )  # fmt: skip
+    kept = (
+        np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64),
+        np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.uint8),
+    )  # fmt: skip
+    sets = budgets[3].shape[0]
+    where = _slots_of_sets(entries[0], entries[7], sets)
+    blocks = (size + BLOCK - 1) // BLOCK
+    marks = (
+        np.zeros(blocks, np.int64), np.ones(blocks, np.uint8), np.zeros(sets, np.uint8),
+        np.zeros(size + 1 + where[1].shape[0], np.int32),
+    )  # fmt: skip
+    return _find_many(
+        entries, sums, asks, what, budgets, known, answers, scratch, kept, where, marks
+    )
+
+
+@njit(**_FLAGS)
+def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept, where, marks):
+    """``find_many`` with buffers: whoever calls holds every array, so none is counted in here.
+
+    There is a list of slots to look at: at first all, then the best one, whose victims are noted,
+    and after that the slots for which this has changed something.
+    """
+    entries, sums, asks, known = borrowed((entries, sums, asks, known))
+    columns, need, priority, admitted = what
+    what = (borrowed(columns), borrowed(need), priority, borrowed(admitted))
+    scratch, kept, where = borrowed(scratch), borrowed(kept), borrowed(where)
+    blocks, stale, changed, todo = borrowed(marks)
+    left, set_first, set_items, standing, hard = budgets
+    budgets = (
+        borrowed(left), borrowed(set_first), borrowed(set_items), borrowed(standing), hard,
+    )  # fmt: skip
+    out_slot, out_number, out_lost, out_start, out_rows = borrowed(answers)
+    taken, size = scratch[1], kept[5].shape[0]
+    at, done, length, i, promising = 0, 0, size, 0, False
+    for s in range(size):
+        todo[s] = s
+    while True:
+        if i == length:
+            _follow_blocks(kept, blocks, stale)
+            best = _best_block(kept, blocks)
+            if best < 0 or done == out_slot.shape[0]:
+                break
+            todo[0], length, i, promising = best, 1, 0, True
+        s = np.int64(todo[i])
+        key, number, lost = _look(entries, sums[0], asks, what, s, scratch, budgets)
+        if not promising:
+            _keep(kept, s, key, number)
+            stale[s // BLOCK] = 1
+            i += 1
+            continue
+        if at + number + lost > out_rows.shape[0]:
+            break
+        out_slot[done], out_start[done] = s, at
+        out_number[done], out_lost[done] = number, lost
+        for v in range(number + lost):
+            row = np.int64(entries[2][s, taken[v]])
+            out_rows[at + v] = row if v >= key[0] else -1 - row
+        _by_position(taken, out_rows, at, number)
+        at += number + lost
+        done += 1
+        chosen = (taken, number + lost)
+        touched = _give(entries, sums, asks, what, s, chosen, budgets, known, changed)
+        promising = False
+        length = _again(where, changed, todo, length) if touched else length
+    out_start[done] = at
+    return done
+
+
+@njit(**_FLAGS)
+def _again(where, changed, todo, length):
+    """Add the slots of sets that mean something else now to those to look at."""
+    first, slots = where
+    for n in range(changed.shape[0]):
+        if changed[n]:
+            changed[n] = 0
+            for i in range(first[n], first[n + 1]):
+                todo[length] = slots[i]
+                length += 1
+    return length
+
+
+@njit(**_FLAGS)
+def _follow_blocks(kept, blocks, stale):
+    """Find the best slot of each block again where something was looked at."""
+    size = kept[5].shape[0]
+    for b in range(blocks.shape[0]):
+        if stale[b]:
+            stale[b] = 0
+            blocks[b] = _best_of(kept, b * BLOCK, min(size, (b + 1) * BLOCK))
+
+
+@njit(**_FLAGS)
+def _best_block(kept, blocks):
+    """The best slot of all blocks; -1 for none."""
+    violations, top, total, count, start, _ = kept
+    best = -1
+    for b in range(blocks.shape[0]):
+        s = blocks[b]
+        if s >= 0 and (
+            best < 0
+            or better(
+                (violations[s], top[s], total[s], count[s], start[s]),
+                (violations[best], top[best], total[best], count[best], start[best]),
+            )
+        ):
+            best = s
+    return best
+
+
+@njit(**_FLAGS)
+def _by_position(taken, rows, at, number):
+    """Order the rows of victims by importance, which is their position."""
+    for i in range(1, number):
+        position, row, k = taken[i], rows[at + i], i
+        while k > 0 and taken[k - 1] > position:
+            taken[k], rows[at + k] = taken[k - 1], rows[at + k - 1]
+            k -= 1
+        taken[k], rows[at + k] = position, row
+
+
+@njit(**_FLAGS)
+def _give(entries, sums, asks, what, s, chosen, budgets, known, changed):
+    """Let the victims of a slot leave and the preemptor take its room; whether a budget changed."""
+    columns, need = what[0], what[1]
+    most, counted = known
+    touched = False
+    ordered = np.sort(chosen[0][: chosen[1]])
+    for v in range(chosen[1] - 1, -1, -1):
+        held = entries[7][s, ordered[v]]
+        _remove(entries, sums, asks, s, ordered[v], counted)
+        if held:
+            _spend(held, budgets, most, changed)
+            touched = True
+    for j in range(columns.shape[0]):
+        sums[0][columns[j], s] -= need[j]
+    return touched
+
+
+def search_many(index: Index, wanted: Wanted, limits: Limits, known: Any, count: int) -> list[Hit]:
+    """The nodes of so many preemptors that are alike, each found after the one before has its own.
+
+    The index shows what was promised: the victims are out of it. ``known`` are the most pods of
+    each budget on a slot, and the sets that the safe sums count.
+    """
+    entries, sums = index.entries, index.sums
+    first, items = sets_as_arrays(limits.sets)
+    ints = [np.zeros(count + 1, np.int64) for _ in range(4)]
+    rows = np.zeros(64 * count + entries.row.shape[1], np.int64)
+    done = find_many(
+        tuple(entries),
+        tuple(sums),
+        index.asks,
+        (wanted.columns, wanted.need, wanted.priority, wanted.admitted),
+        (limits.left.copy(), first, items, limits.standing.copy(), limits.hard),
+        known,
+        len(wanted.admitted),
+        (ints[0][:count], ints[1][:count], ints[2][:count], ints[3], rows),
+    )
+    slots, numbers, lost, starts = (each[: done + 1].tolist() for each in ints)
+    flat, hits = rows[: starts[done]].tolist(), []
+    for i in range(done):
+        middle = starts[i] + numbers[i]
+        told, displaced = flat[starts[i] : middle], flat[middle : middle + lost[i]]
+        beyond = frozenset(-1 - row for row in told if row < 0)
+        victims = tuple(row if row >= 0 else -1 - row for row in told)
+        hits.append(Hit(slots[i], _NOTHING, victims, beyond, tuple(displaced)))
+    return hits
+
+
+_NOTHING: Final = (0, 0, 0, 0, 0.0)
