@@ -16,7 +16,7 @@ from stretto.cli.main import cli, known
 from stretto.explain.reasons import TIERS
 
 DOCUMENTS = tuple(
-    f"docs/{name}.md" for name in ("explain", "cli", "doctor", "plan", "story", "plugins")
+    f"docs/{name}.md" for name in ("explain", "cli", "doctor", "plan", "story", "plugins", "topology")
 )
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXIT = re.compile(r"^\[exit (\d+)\]$")
