@@ -8,6 +8,7 @@ the end. A recording that was cut off (its process was killed) is good up to its
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
@@ -17,16 +18,23 @@ import msgspec
 from stretto.api.kinds import KINDS, Kind
 from stretto.base.errors import InputError
 from stretto.inputs.redaction import redacted
-from stretto.stores.store import EventType
 
 FORMAT: Final = "stretto.recording/v1"
 """What the first line says."""
 MAX_LINE: Final = 4 << 20
 """Longest line: an API server takes no object above 1.5 MB or so."""
 _KINDS: Final = {kind.kind: kind for kind in KINDS}
-_TYPES: Final = {
-    each.name: each for each in (EventType.ADDED, EventType.MODIFIED, EventType.DELETED)
-}
+
+
+class What(Enum):
+    """What happened to an object, spelled as watches spell it."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+_TYPES: Final = {each.value: each for each in What}
 
 
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -46,7 +54,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     #: Seconds since the start; 0 for what was there.
     time_s: float
     #: What happened; ``ADDED`` for what was there.
-    type: EventType
+    type: What
     #: Its kind.
     kind: Kind
     #: Namespace; empty for cluster-scoped kinds.
@@ -117,12 +125,12 @@ class RecordingWriter:
             for kind, body in objects
         )
 
-    def changed(
-        self, time_s: float, changes: Iterable[tuple[EventType, Kind, dict[str, Any]]]
-    ) -> None:
+    def changed(self, time_s: float, changes: Iterable[tuple[What, Kind, dict[str, Any]]]) -> None:
         """Keep what changed at a second."""
         self._write(
-            msgspec.json.encode(_Line(round(time_s, 3), what.name, kind.kind, redacted(kind, body)))
+            msgspec.json.encode(
+                _Line(round(time_s, 3), what.value, kind.kind, redacted(kind, body))
+            )
             for what, kind, body in changes
         )
 
@@ -256,7 +264,7 @@ def _change(line: _Line, where: str) -> Change:
         raise InputError(f"{where}: object.metadata.name", name, "a name")
     return Change(
         line.t,
-        _TYPES[line.type] if line.type else EventType.ADDED,
+        _TYPES[line.type] if line.type else What.ADDED,
         kind,
         str(meta.get("namespace") or ("default" if kind.namespaced else "")),
         name,

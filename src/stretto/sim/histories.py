@@ -12,8 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.kinds import POD, Kind
-from stretto.inputs.recordings import Change, Recording
-from stretto.stores.store import EventType
+from stretto.inputs.recordings import Change, Recording, What
 
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 
@@ -112,10 +111,10 @@ def _follow(pods: dict[str, _Open], change: Change) -> None:
     """One more event of a pod."""
     pod = pods.get(change.uid)
     if pod is None:
-        if change.type is not EventType.DELETED:
+        if change.type is not What.DELETED:
             pods[change.uid] = _first(change, change.time_s)
         return
-    if change.type is EventType.DELETED:
+    if change.type is What.DELETED:
         pod.left = min(pod.left, change.time_s)
         return
     _note(pod, change.body, change.time_s)

@@ -19,7 +19,7 @@ import msgspec
 from stretto.api.kinds import NODE, POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.inputs.recordings import Change
+from stretto.inputs.recordings import Change, What
 from stretto.plane import Plane, Step
 from stretto.sim.gauge import Gauge, Level
 from stretto.sim.histories import History, PodHistory
@@ -206,7 +206,7 @@ class Replay:
 
     def _apply(self, change: Change) -> None:
         """A change of anything but a pod."""
-        if change.type is EventType.DELETED:
+        if change.type is What.DELETED:
             self._check(self._store.delete(change.kind, [Deletion(change.namespace, change.name)]))
         elif self._store.get(change.kind, change.namespace, change.name) is None:
             self._create([(change.kind, change.body)])

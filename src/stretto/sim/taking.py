@@ -27,7 +27,7 @@ from stretto.api.kinds import (
 )
 from stretto.base.clock import Clock
 from stretto.base.errors import TooOldError
-from stretto.inputs.recordings import RecordingWriter
+from stretto.inputs.recordings import RecordingWriter, What
 from stretto.stores.render import render
 from stretto.stores.store import EventType, Record, Store, Watch
 
@@ -53,7 +53,7 @@ NAP: Final = 0.2
 Told = Callable[[float, int], None]
 """Told of the seconds so far and of the changes kept."""
 
-_Entry = tuple[EventType, Kind, dict[str, Any]]
+_Entry = tuple[What, Kind, dict[str, Any]]
 
 
 class Taking:
@@ -117,7 +117,7 @@ class Taking:
                 known.pop(record.uid, None)
             else:
                 known[record.uid] = record
-            found.append((event.type, kind, _body(record)))
+            found.append((What(event.type.name), kind, _body(record)))
         return found
 
     def _listed_anew(self, kind: Kind) -> Iterator[_Entry]:
@@ -125,12 +125,12 @@ class Taking:
         listing = self._store.list(kind)
         before, now = self._known[kind], {record.uid: record for record in listing.records}
         for uid in before.keys() - now.keys():
-            yield EventType.DELETED, kind, _body(before[uid])
+            yield What.DELETED, kind, _body(before[uid])
         for uid, record in now.items():
             if uid not in before:
-                yield EventType.ADDED, kind, _body(record)
+                yield What.ADDED, kind, _body(record)
             elif record.version != before[uid].version:
-                yield EventType.MODIFIED, kind, _body(record)
+                yield What.MODIFIED, kind, _body(record)
         self._known[kind] = now
         self._watches[kind].close()
         self._watches[kind] = self._store.watch(kind, listing.version)

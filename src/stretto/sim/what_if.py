@@ -19,10 +19,9 @@ from stretto.api.kinds import NODE, QUEUE
 from stretto.api.scheduling import Queue
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.inputs.objects import node_body
-from stretto.inputs.recordings import Change
+from stretto.inputs.recordings import Change, What
 from stretto.inputs.shapes import nodes_like
 from stretto.sim.histories import History, PodHistory
-from stretto.stores.store import EventType
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 MOST: Final = 100_000
@@ -174,7 +173,7 @@ def _with_queues(
     for name, changed in left.items():
         meta = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}}
         body = {**meta, "spec": deepcopy(dict(changed))}
-        found.append(Change(0.0, EventType.ADDED, QUEUE, "", name, "", body))
+        found.append(Change(0.0, What.ADDED, QUEUE, "", name, "", body))
     return found
 
 
@@ -207,7 +206,7 @@ def _node(name: str, like: Mapping[str, Any]) -> Change:
     meta.pop("creationTimestamp", None)
     if HOSTNAME in (meta.get("labels") or {}):
         meta["labels"][HOSTNAME] = name
-    return Change(0.0, EventType.ADDED, NODE, "", name, "", body)
+    return Change(0.0, What.ADDED, NODE, "", name, "", body)
 
 
 def _burst(more: More, history: History) -> list[PodHistory]:
