@@ -23,8 +23,8 @@ from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.binder.preempting import PreemptionJudge
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
-from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
 from stretto.control.controllers.statuses import Statuses
+from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.partition import Partitions
@@ -142,11 +142,11 @@ class Plane:
         self.reporter: Reporter | None = None
         if config.report is not None:
             self.reporter = Reporter(self.cluster, self.units, self.verdicts, store, config.report)
-        self._failpoint = failpoint
         #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
         self.statuses: Statuses | None = None
         if config.report is not None:
             self.statuses = Statuses(self.cluster, self.units, self.dispatcher, store)
+        self._failpoint = failpoint
         self._rng = Rng(config.seed)
         self._partitions = Partitions()
         #: Times kept places out.
@@ -216,8 +216,12 @@ class Plane:
             referee = self._new_referee()
             eligible = self.engine.is_eligible
             judge = Judge(self.cluster, eligible, profile.conflicts, profile.commit, referee)
+        volumes = judge.volumes = self.placers.volumes()
         binder = Binder(self.cluster, self.units, self.store, judge, self._failpoint)
-        binder.volumes.late = law.volumes_of if law is not None else None
+        if law is not None:
+            binder.volumes.late = law.volumes_of
+        elif volumes is not None:
+            binder.volumes.late = volumes.choice
         return binder
 
     def _new_referee(self) -> Referee:
@@ -262,6 +266,12 @@ class Plane:
         if self.reporter is not None:
             self._report(self.reporter, plans, verdicts, failed, now)
         return moved or bool(plans or refusals or failed)
+
+    def look(self) -> None:
+        """Take in what the store has, and decide nothing."""
+        now = self.clock.monotonic()
+        while self.pump.poll(now):
+            self._absorb(now)
 
     def run_until_idle(self, most_steps: int = 1_000_000) -> int:
         """Step until nothing moves at this instant; returns the steps taken."""
@@ -312,6 +322,8 @@ class Plane:
         for verdict in verdicts:
             reporter.placed(verdict.granted)
         reporter.report(now, self.clock)
+        if self.statuses is not None:
+            self.statuses.report(now, self.clock)
 
     def _probe(self, class_id: int) -> int:
         """How many pods of a class fit at most, on the first shard's snapshot as it is now."""
@@ -320,8 +332,6 @@ class Plane:
         room = shard.runtime.room(class_id)
         return room if room or shard.preempting is None else shard.preempting.chance(class_id)
 
-        if self.statuses is not None:
-            self.statuses.report(now, self.clock)
     def _plan(self, now: float) -> list[Plan]:
         """Hand out units and let every shard make a plan on its own snapshot."""
         self._follow_partitions()

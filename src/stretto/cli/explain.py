@@ -15,6 +15,7 @@ from stretto.explain.amounts import counted
 if TYPE_CHECKING:
     from stretto.explain.inquiry import NearFacts
     from stretto.explain.records import Records
+    from stretto.explain.scene import Scene
     from stretto.explain.why import Choice, Explanation, NodeExplanation
 
 #: Reasons and nodes that are listed without ``-v``.
@@ -48,7 +49,12 @@ class Asked:
 )
 @click.argument("pod", required=False, default="")
 @click.argument("node", required=False)
-@click.option("--run", default="", metavar="NAME", help="Record of that name; else the latest.")
+@click.option(
+    "--run",
+    default="",
+    metavar="NAME|sqlite:PATH",
+    help="Record of that name, or a durable store; else the latest record.",
+)
 @click.option("--runs", is_flag=True, help="List the records of runs and do nothing else.")
 @options.PLUGIN
 def explain(common: Common, asked: Asked) -> None:
@@ -65,26 +71,50 @@ def explain(common: Common, asked: Asked) -> None:
         return
     if not asked.pod:
         raise click.UsageError("Missing argument 'POD'.", click.get_current_context())
+    if asked.run.startswith("sqlite:"):
+        _answer(common.console, asked, asked.run, _stored(asked))
+        return
     from stretto.explain.scene import LoadedRun
-    from stretto.explain.why import SCHEMA, explain_pod, explain_pod_on
 
     run = LoadedRun(Records().find(asked.run), asked.plugin)
     try:
-        console = common.console
-        console.detail(f"record {run.facts.name}: {run.facts.source}, {run.facts.started}")
-        said: Explanation | NodeExplanation
-        if asked.node:
-            said = explain_pod_on(run.scene, asked.pod, asked.node)
-            _show_node(console, said)
-        else:
-            said = explain_pod(run.scene, asked.pod)
-            _show(console, said)
-        if console.wants_json:
-            import msgspec
-
-            console.json(SCHEMA, {"run": run.facts.name, **msgspec.to_builtins(said)})
+        facts = run.facts
+        common.console.detail(f"record {facts.name}: {facts.source}, {facts.started}")
+        _answer(common.console, asked, facts.name, run.scene)
     finally:
         run.close()
+
+
+def _stored(asked: Asked) -> "Scene":
+    """The scene of a durable store: a plane looks at a copy of it, and places what it can."""
+    from stretto.explain.scene import live_scene
+    from stretto.sim.copies import Copy, state_of
+    from stretto.sim.live_setup import Rules
+
+    state = state_of(asked.run)
+    copy = Copy(state, Rules(state.profile, "numpy", plugins=asked.plugin))
+    copy.settle()
+    plane = copy.plane
+    views = plane.dispatcher.views
+    scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
+    scene.when = f"the {state.title}, after what waits there has been tried"
+    return scene
+
+
+def _answer(console: Console, asked: Asked, run: str, scene: "Scene") -> None:
+    """Ask a scene, and show what it says."""
+    import msgspec
+
+    from stretto.explain.why import SCHEMA, explain_pod, explain_pod_on
+
+    said: Explanation | NodeExplanation
+    if asked.node:
+        said = explain_pod_on(scene, asked.pod, asked.node)
+        _show_node(console, said)
+    else:
+        said = explain_pod(scene, asked.pod)
+        _show(console, said)
+    console.json(SCHEMA, {"run": run, **msgspec.to_builtins(said)})
 
 
 def _list_runs(console: Console, records: "Records") -> None:
@@ -155,6 +185,10 @@ def _show_unit(console: Console, said: "Explanation") -> None:
     unit, gang = said.unit, said.gang
     if unit is None:
         return
+    if said.share is not None and said.share.sentence:
+        console.data(f"\n{said.share.sentence}")
+    if unit.shard >= 0:
+        console.data(f"Shard {unit.shard} has it now.")
     if unit.kind == "Pod":
         turn = f"number {unit.position:,} of {unit.queue_length:,}" if unit.position else unit.state
         console.data(f"\nQueue {unit.queue}: {turn}; failed attempts: {unit.attempts}")

@@ -44,6 +44,8 @@ VERBS: Final[Mapping[str, Verb]] = {
     "defragment": Verb(
         "defragment:defragment", "Say which pods to move so that GPUs or nodes come free."
     ),
+    "queues": Verb("queues:queues", "Show the queues as a tree: who has what, and who waits."),
+    "shards": Verb("queues:shards", "Show the shards: their nodes, and what became of them."),
     "doctor": Verb("doctor:doctor", "Check every law on live state, and name what breaks it."),
     "scheduler": Verb(
         "scheduler:scheduler", "Schedule the pods of a Kubernetes cluster that ask for it."

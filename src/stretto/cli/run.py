@@ -312,6 +312,7 @@ def _record(console: Console, job: _Job, told: dict[str, Any]) -> str:
             scheduler_names=tuple(sorted(plane.cluster.config.scheduler_names)),
             interrupted=job.partial,
             steps_dropped=live.recorder.dropped,
+            queues=tuple(plane.dispatcher.views.queues()),
             summary=told,
         )
         parts = Parts(

@@ -16,6 +16,7 @@ import numpy as np
 
 from stretto.api.kinds import KINDS, POD, Kind
 from stretto.base.errors import InputError
+from stretto.control.dispatcher.tenancy import QueueFacts
 from stretto.control.dispatcher.views import Views
 from stretto.explain.recorder import Recorder, StepBatch, StepKind
 from stretto.explain.standing import UnitFacts, facts_of, positions, quota_words
@@ -80,6 +81,8 @@ class RunFacts(msgspec.Struct, frozen=True):
     steps_dropped: int = 0
     #: Files with rules that the profile names; they are never loaded by themselves.
     plugins: tuple[str, ...] = ()
+    #: How the queues stood.
+    queues: tuple[QueueFacts, ...] = ()
     #: Figures of the report.
     summary: dict[str, Any] = {}
 

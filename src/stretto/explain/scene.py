@@ -14,6 +14,7 @@ import numpy as np
 from stretto.api.heads import decode_pod_head
 from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
+from stretto.control.dispatcher.tenancy import QueueFacts
 from stretto.control.dispatcher.views import Views
 from stretto.explain.nearest import nearest
 from stretto.explain.reasons import Code, Reason, reason
@@ -71,6 +72,8 @@ class Scene:
         self.engine = Engine(profile, cluster)
         #: The instant that it shows, in words.
         self.when = "the state as it is now"
+        #: How the queues stood; empty where nobody has noted it.
+        self.queues: tuple[QueueFacts, ...] = ()
         #: Pods that are none of the scheduler's business, and why.
         self.others: dict[str, Reason] = {}
         self._exact = ExactRules(cluster) if profile.exact else None
@@ -186,7 +189,9 @@ def live_scene(
     cluster: Cluster, profile: Profile, units: Units, views: Views | None = None
 ) -> Scene:
     """The scene of a plane as it is now; ``views`` of its dispatcher tell of limits of queues."""
-    return Scene(cluster, profile, LiveNotes(units, views))
+    scene = Scene(cluster, profile, LiveNotes(units, views))
+    scene.queues = tuple(views.queues()) if views is not None else ()
+    return scene
 
 
 # ---------------------------------------------------------------- from a record
@@ -257,6 +262,7 @@ class LoadedRun:
         #: The cluster at the end of the run.
         self.scene = Scene(cluster, profile, RecordNotes(self.file, standings))
         self.scene.when = "the state at the end of the run"
+        self.scene.queues = self.facts.queues
         self.scene.others = dict(_others(self.file, cluster, names))
 
     def _profile(self, plugins: Sequence[Path]) -> Profile:

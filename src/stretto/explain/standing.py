@@ -44,6 +44,8 @@ class UnitFacts(msgspec.Struct, frozen=True):
     failure: str = ""
     #: Whether the whole of it has been on nodes once.
     scheduled: bool = False
+    #: Shard that has it now; -1 for none.
+    shard: int = -1
     #: Which limit of which queue keeps it waiting, in a sentence; empty where none does.
     quota: str = ""
 
@@ -94,6 +96,7 @@ def facts_of(
         failure=failure,
         scheduled=unit.scheduled,
         quota=quota,
+        shard=unit.shard if unit.state is UnitState.DISPATCHED else -1,
     )
 
 

@@ -17,6 +17,7 @@ from stretto.explain.gangs import GangFacts, gang_of
 from stretto.explain.inquiry import Inquiry, NearFacts, Overlap, ReasonFacts
 from stretto.explain.parts import TOP, ScoredNode, Scores, view_without
 from stretto.explain.pending import reasons_of
+from stretto.explain.queues import ShareFacts, share_of
 from stretto.explain.reasons import Reason
 from stretto.explain.scene import Scene
 from stretto.explain.standing import UnitFacts
@@ -110,6 +111,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     unit: UnitFacts | None = None
     #: How far its gang would come now; ``None`` for pods that start alone.
     gang: GangFacts | None = None
+    #: How its queue stood, and who held what that is owed; ``None`` where nobody counts.
+    share: ShareFacts | None = None
     #: The nodes it chose from, or could choose from now; ``None`` where none fits.
     choice: Choice | None = None
     #: What happened to it, as far as it was noted.
@@ -279,6 +282,7 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
         cures=cures,
         unit=unit,
         gang=gang,
+        share=share_of(unit.queue, scene.queues) if unit is not None else None,
         choice=_choice(scene, asked, scores) if fits.any() else None,
         steps=steps,
     )

@@ -126,6 +126,10 @@ class Copy:
         #: The scheduler over it.
         self.plane: Plane = build_plane(chosen, state.settings, queues, self.store, self.clock)
 
+    def look(self) -> None:
+        """Let the plane see what there is; it decides nothing."""
+        self.plane.look()
+
     def settle(self, patience: float = _PATIENCE) -> None:
         """Schedule until nothing moves, waiting out delays for some seconds of virtual time."""
         end = self.clock.monotonic() + patience

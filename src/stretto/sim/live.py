@@ -179,6 +179,8 @@ class LiveRun:
         """Whether nothing more can happen: nothing comes, leaves or waits out a delay."""
         if self._feeder.next_due() < inf or self._plane.binder.in_doubt:
             return False
+        if self._plane.dispatcher.reclaimer.is_busy:
+            return False
         return self._plane.dispatcher.views.counts()[UnitState.BACKOFF] == 0
 
     def _wait(self) -> None:

@@ -106,6 +106,11 @@ class Reclaimer:
                 found.append(order)
         return found
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody is to leave, or it has yet to be looked who is owed something."""
+        return bool(self.flights) or self._more
+
     def next_due(self) -> float:
         """When to look without an event; infinity while nobody waits for anything."""
         if self.flights or self._more:

@@ -47,7 +47,7 @@ class QueueFacts(msgspec.Struct, frozen=True):
     limit: dict[str, str] = {}
     #: What its pods hold.
     used: dict[str, str] = {}
-    #: How much of that is above its guarantee.
+    #: How much of that is above its guarantee, of resources that somebody is guaranteed.
     borrowed: dict[str, str] = {}
     #: The largest part of any resource of the cluster that it holds, 0 to 1.
     share: float = 0.0
@@ -112,6 +112,8 @@ class _Teller:
         self._pool: PoolView = usage.pool
         self._tree: Tree = usage.tree
         self._capacity = {c: n for c, n in usage.pool.capacity().items() if c != PODS}
+        #: What any queue is guaranteed: of all else there is nothing to borrow.
+        self._guaranteed = sorted({c for branch in usage.tree for c in branch.guarantee})
         self._waiting: dict[Branch, int] = {}
         for name, count in waiting.items():
             for branch in usage.tree.leaf(name).path:
@@ -127,7 +129,8 @@ class _Teller:
 
     def _facts(self, branch: Branch) -> QueueFacts:
         config = self._configs.get(branch.name, self._places.config.other_queues)
-        over = {c: n - branch.guarantee.get(c, 0) for c, n in branch.used.items()}
+        counts = self._guaranteed if branch.parent is not None else ()
+        over = {c: branch.used.get(c, 0) - branch.guarantee.get(c, 0) for c in counts}
         top = branch.parent is None or branch.parent is self._tree.root
         most = branch.most_units
         return QueueFacts(

@@ -1,0 +1,143 @@
+"""``stretto queues`` and ``stretto shards``: who has what, in a state of the past."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.cli import options
+from stretto.cli.console import Console
+from stretto.cli.options import Common
+
+if TYPE_CHECKING:
+    from stretto.control.dispatcher.tenancy import QueueFacts
+    from stretto.explain.recorder import StepBatch
+    from stretto.explain.units import ShardFacts
+
+#: Resources that are shown without ``-v``: who wants all of them reads the JSON.
+SHOWN = ("cpu", "memory", "nvidia.com/gpu")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options of ``queues`` and ``shards``."""
+
+    #: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
+    state: str
+
+
+@options.command(
+    "queues",
+    Asked,
+    example="""
+        stretto queues
+        stretto queues examples/queues.yaml
+        stretto queues sqlite:run.db --json -
+    """,
+)
+@click.argument("state", required=False, default="", metavar="[RUN|SCENARIO|sqlite:PATH]")
+def queues(common: Common, asked: Asked) -> None:
+    """Show the queues as a tree: guaranteed, used, borrowed, waiting, running.
+
+    Of the end of a run by its record (the latest unless one is named), of a store as it lies on
+    disk, or of the end of a scenario, which is run in virtual time first.
+    """
+    import msgspec
+
+    from stretto.sim.copies import Copy, state_of
+
+    copy = Copy(state_of(asked.state))
+    copy.look()
+    found = copy.plane.dispatcher.views.queues()
+    console = common.console
+    console.data(f"{copy.state.title}: {len(found)} queues")
+    _show(console, found)
+    told = {"state": copy.state.title, "queues": msgspec.to_builtins(found)}
+    console.json("stretto.queues/v1", told)
+
+
+def _show(console: Console, found: "Sequence[QueueFacts]") -> None:
+    """The tree as a table, then what is not as written."""
+    depth = {"": -1}
+    rows = []
+    for queue in found:
+        depth[queue.name] = depth.get(queue.parent, -1) + 1
+        most = "" if queue.max_running is None else f" of {queue.max_running:,}"
+        rows.append(
+            (
+                "  " * depth[queue.name] + queue.name,
+                queue.policy + ("" if queue.state == "Open" else f", {queue.state}"),
+                f"{queue.weight:g}",
+                _amounts(console, queue.counted),
+                _amounts(console, queue.limit),
+                _amounts(console, queue.used),
+                _amounts(console, queue.borrowed),
+                f"{queue.share:.0%}",
+                queue.pending,
+                f"{queue.running:,}{most}",
+            )
+        )
+    head = ["queue", "policy", "weight", "guarantee", "limit", "used", "borrowed", "share"]
+    console.table([*head, "waiting", "running"], rows)
+    for queue in found:
+        for fault in queue.faults:
+            console.data(f"queue {queue.name}: {fault}")
+
+
+def _amounts(console: Console, amounts: dict[str, str]) -> str:
+    """Amounts in one cell, the resources that matter most first."""
+    names = [name for name in SHOWN if name in amounts]
+    if console.verbose:
+        names += [name for name in amounts if name not in names]
+    return " ".join(f"{amounts[name]} {name.rpartition('/')[2]}" for name in names) or "-"
+
+
+@options.command(
+    "shards",
+    Asked,
+    example="""
+        stretto shards
+        stretto shards quickstart --json -
+    """,
+)
+@click.argument("state", required=False, default="", metavar="[RUN|SCENARIO|sqlite:PATH]")
+def shards(common: Common, asked: Asked) -> None:
+    """Show the shards: which nodes each tries first, and what became of its decisions.
+
+    What became of them is known of runs that left a record.
+    """
+    import msgspec
+
+    from stretto.explain.units import shard_facts
+    from stretto.sim.copies import Copy, state_of
+
+    copy = Copy(state_of(asked.state))
+    copy.look()
+    numbers = [shard.number for shard in copy.plane.shards]
+    found = shard_facts(copy.plane.cluster, numbers, _steps(asked.state))
+    console = common.console
+    console.data(f"{copy.state.title}: {len(found)} shards")
+    rows = [_row(each) for each in found]
+    console.table(["shard", "nodes", "of all CPU", "placed", "refused", "no place"], rows)
+    console.json(
+        "stretto.shards/v1", {"state": copy.state.title, "shards": msgspec.to_builtins(found)}
+    )
+
+
+def _row(each: "ShardFacts") -> tuple[object, ...]:
+    return each.shard, each.nodes, f"{each.cpu_share:.0%}", each.placed, each.refused, each.no_place
+
+
+def _steps(state: str) -> list["StepBatch"]:
+    """What a record says of each shard's decisions; nothing where the state is no record."""
+    from stretto.explain.record_file import RecordFile
+    from stretto.explain.records import Records
+    from stretto.sim.copies import SQLITE
+
+    if state.startswith(SQLITE) or (state.endswith((".yaml", ".yml")) and Path(state).is_file()):
+        return []
+    with closing(RecordFile(Records().find(state))) as file:
+        return list(file.all_steps())

@@ -1,0 +1,97 @@
+"""``stretto queues`` and ``stretto shards``, and what explain says of a queue, as typed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from stretto.cli.main import cli
+
+#: The first of these compiles the kernels where nobody has done so yet.
+pytestmark = pytest.mark.timeout(240)
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "queues.yaml"
+LENT = """
+name: lent
+fleet: {like: "8cpu-64gib:1"}
+queues:
+  - {name: a, policy: FifoSkip, guarantee: {cpu: 4}}
+  - {name: b, policy: FifoSkip, guarantee: {cpu: 2}, limit: {cpu: 7}}
+workloads:
+  - name: lend
+    pods: {count: 9, cpu: 1, annotations: {stretto.dev/queue: b}}
+  - name: large
+    pods: {count: 1, cpu: 3, gang: 1, annotations: {stretto.dev/queue: a, %s}}
+    arrival: {at: 5}
+"""
+KEPT = 'godel.bytedance.com/can-be-preempted: "false"'
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
+
+
+def say(*words: str, code: int = 0) -> str:
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def told(*words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(say(*words, "--json", "-"))
+    return found
+
+
+def test_queues_shows_who_has_what_of_the_last_run() -> None:
+    say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q")
+    queues = {each["name"]: each for each in told("queues")["queues"]}
+    gpus = {name: each["used"].get("nvidia.com/gpu", "0") for name, each in queues.items()}
+    assert gpus == {"root": "8", "ads": "4", "research": "4", "speech": "0", "vision": "4"}
+    assert queues["ads"]["borrowed"] == {"nvidia.com/gpu": "2"}
+    assert queues["vision"]["parent"] == "research"
+
+
+def test_queues_runs_a_scenario_that_it_is_given() -> None:
+    lines = say("queues", str(EXAMPLE)).splitlines()
+    assert lines[0] == f"scenario {EXAMPLE}: 5 queues"
+    assert next(line for line in lines if "vision" in line).startswith("   vision")
+
+
+def test_a_queue_that_is_not_as_written_is_told_below_the_table(tmp_path: Path) -> None:
+    text = LENT.replace("guarantee: {cpu: 4}", "parent: b, guarantee: {cpu: 4}") % KEPT
+    (tmp_path / "odd.yaml").write_text(text, encoding="utf-8")
+    assert "queue a: spec.guarantee.cpu: got 4, but its parent b has 2" in say("queues", "odd.yaml")
+
+
+def test_shards_shows_nodes_and_decisions() -> None:
+    say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q")
+    (shard,) = told("shards")["shards"]
+    assert (shard["nodes"], shard["cpu_share"], shard["placed"]) == (2, 1.0, 12)
+
+
+def test_shards_divide_the_nodes_of_a_scenario(tmp_path: Path) -> None:
+    text = "fleet: {like: '8cpu-64gib:400'}\nshards: 2\n"
+    (tmp_path / "two.yaml").write_text(text, encoding="utf-8")
+    nodes = [each["nodes"] for each in told("shards", "two.yaml")["shards"]]
+    assert (sum(nodes), max(nodes) - min(nodes) <= 64) == (400, True)
+
+
+def test_explain_says_who_holds_what_a_queue_is_owed(tmp_path: Path) -> None:
+    text = LENT.replace("count: 9, cpu: 1, annotations: {", "count: 9, cpu: 1, annotations: {%s, ")
+    (tmp_path / "lent.yaml").write_text(text % (KEPT, KEPT), encoding="utf-8")
+    say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")
+    said = say("explain", "large-0")
+    assert "Queue a holds 0 cpu of 4 guaranteed." in said
+    assert "What it is owed is held by others: b has borrowed 5 cpu." in said
+
+
+def test_explain_says_that_a_limit_is_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "lent.yaml").write_text(
+        LENT.split("  - name: large", maxsplit=1)[0], encoding="utf-8"
+    )
+    say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")
+    assert "Queue b holds 7 cpu of 2 guaranteed (limit 7)." in say("explain", "lend-8")
