@@ -16,6 +16,7 @@ import msgspec
 from record import commit, machine
 
 from stretto.lab.ablation import Ablation, AblationAsked, run_ablation
+from stretto.lab.ablation_victims import preemption
 
 HERE = Path(__file__).parent
 START, END = "<!-- ablation -->", "<!-- /ablation -->"
@@ -69,7 +70,7 @@ def main() -> None:
     asked = parser.parse_args()
     host = machine()
     found = {
-        nodes: run_ablation(AblationAsked(nodes=nodes, rounds=asked.rounds))
+        nodes: run_ablation(AblationAsked(nodes=nodes, rounds=asked.rounds), [preemption])
         for nodes in map(int, asked.nodes.split(","))
     }
     print("\n".join(table(found)))

@@ -18,6 +18,7 @@ from stretto.lab.ablation_plain import (
     ScanningRuntime,
     parts_of_new_classes,
 )
+from stretto.lab.ablation_victims import preemption
 from stretto.state.slots import Slots
 from stretto.testing import make_node, make_pod
 from tests.books import Books
@@ -115,7 +116,7 @@ def test_the_plain_list_takes_zones_in_turn() -> None:
 
 def test_the_bench_measures_every_part_and_finds_the_answers_equal() -> None:
     asked = AblationAsked(nodes=128, running_per_node=2, pods=96, classes=12, rounds=1)
-    found = run_ablation(asked)
-    assert len({each.part for each in found}) == 4
+    found = run_ablation(asked, [preemption])
+    assert len({each.part for each in found}) == 5
     assert all(isinstance(each, Ablation) and each.factor > 0 for each in found)
     assert sum(each.whole_factor is not None for each in found) == 4

@@ -8,7 +8,7 @@ compared before anything is timed.
 
 import gc
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from statistics import median
@@ -35,6 +35,7 @@ from stretto.lab.ablation_plain import (
 )
 from stretto.plane import Plane, PlaneConfig
 from stretto.sim.omega_shards import ShardStudy, run_shard_study
+from stretto.state.claims import Plan
 from stretto.state.columns import Columns
 from stretto.state.slots import Slots
 from stretto.stores.memory import MemoryStore
@@ -56,6 +57,10 @@ COLUMNS: Final = ("free", "alloc", "live", "generation", "ports", "device_free",
 
 def _nothing() -> None:
     """Nothing to do before."""
+
+
+Measure = Callable[["Scene"], "list[Ablation]"]
+"""Measures one part on a scene."""
 
 
 class AblationAsked(msgspec.Struct, frozen=True):
@@ -144,6 +149,19 @@ class Scene:
         """Classes that have pods."""
         return [c for c, users in enumerate(self.plane.cluster.classes.users) if users]
 
+    def admitting(self, class_id: int) -> list[int]:
+        """Slots whose node's own facts let a class on."""
+        engine, slots = self.plane.engine, self.plane.cluster.nodes.live_slots()
+        return [slot for slot in slots.tolist() if engine.is_eligible(class_id, slot)]
+
+    def empty_plan(self) -> Plan:
+        """The plan of a cycle that places nothing."""
+        none, few = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        return Plan(
+            shard=0, rows=none, serials=none, slots=few, generations=none, versions=none,
+            devices=few, units=[], setbacks=[],
+        )  # fmt: skip
+
     def round(
         self, *, pods: int = 0, at_once: int = SUBMIT, before: Callable[[], None] = _nothing
     ) -> float:
@@ -188,14 +206,17 @@ class Scene:
         )
 
 
-def run_ablation(asked: AblationAsked) -> list[Ablation]:
-    """Measure every part.
+def run_ablation(asked: AblationAsked, more: Sequence[Measure] = ()) -> list[Ablation]:
+    """Measure every part; ``more`` are measures of their own files.
 
     Raises:
         CheckFailedError: a part and its counterpart do not answer the same.
     """
     scene = Scene(asked)
-    return [*snapshots(scene), node_list(scene), *class_cache(scene), shards(asked)]
+    found = [*snapshots(scene), node_list(scene), *class_cache(scene)]
+    for measure in more:
+        found += measure(scene)
+    return [*found, shards(asked)]
 
 
 def snapshots(scene: Scene) -> list[Ablation]:
