@@ -76,3 +76,12 @@ def test_events_are_written_where_the_store_outlives_the_run(run: Run) -> None:
     steps = json.loads(told.stdout)["steps"]
     assert [step["step"] for step in steps] == ["seen", "no place"]
     assert steps[1]["detail"] == "0/2 nodes are available: 2 Insufficient cpu."
+
+
+def test_a_durable_store_is_asked_why_a_pod_waits(run: Run) -> None:
+    assert run("--store", "sqlite:run.db", "--no-events").exit_code == 0
+    before = Path("run.db").read_bytes()
+    words = ["explain", "huge-0", "--run", "sqlite:run.db", "--json", "-", "-q"]
+    said = json.loads(CliRunner().invoke(cli, words).stdout)
+    assert (said["dominant"]["code"], said["nodes"]["total"]) == ("too-big", 2)
+    assert Path("run.db").read_bytes() == before
