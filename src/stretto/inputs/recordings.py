@@ -127,10 +127,9 @@ class RecordingWriter:
 
     def changed(self, time_s: float, changes: Iterable[tuple[What, Kind, dict[str, Any]]]) -> None:
         """Keep what changed at a second."""
+        second = round(time_s, 3)
         self._write(
-            msgspec.json.encode(
-                _Line(round(time_s, 3), what.value, kind.kind, redacted(kind, body))
-            )
+            msgspec.json.encode(_Line(second, what.value, kind.kind, redacted(kind, body)))
             for what, kind, body in changes
         )
 
