@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds import POD_DISRUPTION_BUDGET, Kind
+from stretto.api.kinds import NAMESPACE, POD_DISRUPTION_BUDGET, Kind
 from stretto.api.yaml_text import load_documents
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
@@ -36,6 +36,7 @@ from stretto.framework.constraints import PodConstraints
 from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule
 from stretto.framework.guarded import Guarded, guard
 from stretto.framework.plugins.gpu_policies import FGD
+from stretto.framework.plugins.pod_topology_spread import default_spread
 from stretto.framework.plugins.table import RULES
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.preemption_form import read_preemption
@@ -45,8 +46,9 @@ from stretto.framework.selection import PICKS, TieRule
 from stretto.state.claims import CommitMode, ConflictMode
 from stretto.state.cluster import ClusterConfig
 from stretto.state.devices import Devices
+from stretto.state.domain_terms import DefaultSpread
 from stretto.state.preemption import PreemptionRules
-from stretto.state.whole import CURES, VOLUME_KINDS
+from stretto.state.whole import CURES, OWNER_KINDS, VOLUME_KINDS
 
 ALL_MEMBERS: Final = "all"
 """In place of a number in ``minMember``: all pods that exist must fit together."""
@@ -164,8 +166,17 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         """Kinds that its rules read besides nodes, pods, groups and priorities."""
         if self.exact:
             return tuple(CURES)
-        budgets = (POD_DISRUPTION_BUDGET,) if self.preemption.enabled else ()
-        return (*budgets, *VOLUME_KINDS) if self.asks_volumes else budgets
+        return (
+            *((POD_DISRUPTION_BUDGET,) if self.preemption.enabled else ()),
+            *(VOLUME_KINDS if self.asks_volumes else ()),
+            NAMESPACE,
+            *(OWNER_KINDS if self.default_spread else ()),
+        )
+
+    @property
+    def default_spread(self) -> tuple[DefaultSpread, ...]:
+        """Constraints of spreading for pods that state none, where anything comes of them."""
+        return () if self.exact else default_spread(self.filters, self.scores)
 
     def shape(self, config: ClusterConfig) -> ClusterConfig:
         """How a cluster must be modelled for its rules.

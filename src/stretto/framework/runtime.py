@@ -74,6 +74,7 @@ class Engine:
         self.asked = AskedRules(profile, cluster)
         #: What classes want of other pods, compiled.
         self.between = Tables(cluster, weights_of(profile.filters, profile.scores))
+        cluster.domains.defaults = profile.default_spread
         cluster.static_listeners.append(self.eligibility.refresh)
 
     @property

@@ -1,35 +1,39 @@
-"""What the cluster wishes for pods that say nothing of spreading: hosts and zones, softly.
+"""What the cluster wishes for pods that say nothing of spreading.
 
-Kubernetes' defaults (a skew of 3 over hosts and of 5 over zones) for the pods that a pod's services
-and its controller select; a pod that belongs to nothing gets none.
+The default constraints speak of the pods that a pod's services and its controller select; a pod
+that belongs to nothing gets none.
 """
 
+from collections.abc import Iterable
+
+import numpy as np
+
 from stretto.api import selectors
+from stretto.api.core import Service
+from stretto.api.meta import Wire
 from stretto.api.selectors import EVERYTHING, Selector
-from stretto.api.workloads import ReplicationController
-from stretto.state.domain_terms import (
-    HOST_SKEW,
-    HOSTNAME,
-    NOBODY,
-    ZONE,
-    ZONE_SKEW,
-    Spread,
-    both,
-    exactly,
-)
+from stretto.api.workloads import ReplicaSet, ReplicationController, StatefulSet
+from stretto.state.domain_terms import NOBODY, DefaultSpread, Spread, both, exactly
+from stretto.state.labels import BoolArray
 from stretto.state.objects import Objects
 from stretto.state.tags import Tags
 
 
-def default_spread(tags: Tags, tag: int, objects: Objects) -> list[tuple[Spread, Selector]]:
-    """The default constraints of a tag's pods, each with the pods that it counts."""
+def default_spread(
+    defaults: Iterable[DefaultSpread], tags: Tags, tag: int, objects: Objects
+) -> list[tuple[Spread, Selector, bool]]:
+    """The default constraints of a tag's pods: each with the pods it counts, and whether hard."""
     selector = default_selector(tags, tag, objects)
     if selector == EVERYTHING:
         return []
     own = int(selector.matches(tags.labels_of(tag)))
     return [
-        (Spread(NOBODY, key, skew, own, 1, by_affinity=True, by_taints=False), selector)
-        for key, skew in ((HOSTNAME, HOST_SKEW), (ZONE, ZONE_SKEW))
+        (
+            Spread(NOBODY, each.key, each.skew, own, 1, by_affinity=True, by_taints=False),
+            selector,
+            each.hard,
+        )
+        for each in defaults
     ]
 
 
@@ -49,3 +53,27 @@ def default_selector(tags: Tags, tag: int, objects: Objects) -> Selector:
         return exactly(wanted)
     other = selectors.label_selector(found.spec.selector, "selector")
     return exactly(wanted) if other.nothing else both(exactly(wanted), other)
+
+
+def concerned(tags: Tags, before: Wire | None, after: Wire | None) -> BoolArray | None:
+    """bool[tag]: whose default constraints a service or controller changes; ``None`` for nobody."""
+    one = before if before is not None else after
+    asked = [_selector_of(each) for each in (before, after) if each is not None]
+    if len(asked) == 2 and asked[0] == asked[1]:
+        return None
+    if isinstance(one, Service):
+        meant = [tags.matching(exactly(each)) for each in asked if isinstance(each, dict) and each]
+        inside = tags.within((one.metadata.namespace,))
+        return np.any(meant, axis=0) & inside if meant else None
+    if isinstance(one, ReplicaSet | ReplicationController | StatefulSet):
+        owner = (type(one).__name__, one.metadata.name)
+        mine = np.array([each == owner for each in tags.owners], np.bool_)
+        return mine & tags.within((one.metadata.namespace,))
+    return None
+
+
+def _selector_of(item: Wire) -> object:
+    """What a service or controller selects."""
+    if isinstance(item, Service | ReplicaSet | ReplicationController | StatefulSet):
+        return item.spec.selector
+    return None

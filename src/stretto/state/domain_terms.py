@@ -21,10 +21,6 @@ HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
-HOST_SKEW: Final = 3
-"""Max skew over hosts that the cluster's defaults wish for."""
-ZONE_SKEW: Final = 5
-"""Max skew over zones that the cluster's defaults wish for."""
 NOBODY: Final = -1
 """In place of a population: no pod counts."""
 
@@ -98,6 +94,21 @@ class Spread(NamedTuple):
     by_affinity: bool
     #: Whether only nodes whose taints the pod tolerates count.
     by_taints: bool
+
+
+class DefaultSpread(NamedTuple):
+    """A constraint of the cluster, for pods that state none."""
+
+    #: The node label.
+    key: str
+    #: By how many pods two values may differ.
+    skew: int
+    #: Whether it must hold; otherwise it should.
+    hard: bool = False
+
+
+SYSTEM_DEFAULTS: Final = (DefaultSpread(HOSTNAME, 3), DefaultSpread(ZONE, 5))
+"""Kubernetes' own: a skew of 3 over hosts and of 5 over zones, both wishes."""
 
 
 class Wants(NamedTuple):

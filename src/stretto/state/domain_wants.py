@@ -22,6 +22,7 @@ from stretto.state.domain_terms import (
     NOBODY,
     SOFT,
     Carried,
+    DefaultSpread,
     Population,
     Reach,
     Spread,
@@ -71,8 +72,8 @@ class Wishes:
         """Start with nothing said."""
         #: Populations by number.
         self.populations: list[Population | Carried] = []
-        #: Whether pods without constraints of their own get the cluster's defaults.
-        self.defaults: bool = False
+        #: Constraints of pods that state none.
+        self.defaults: tuple[DefaultSpread, ...] = ()
         #: Numbering that is valid now.
         self.epoch: int = 0
         self._classes = classes
@@ -103,6 +104,15 @@ class Wishes:
             del self._own[pair]
         for pair in [pair for pair in self._classed if pair[1] in gone]:
             del self._classed[pair]
+
+    @property
+    def reaches_beyond(self) -> bool:
+        """Whether some term means namespaces by their labels."""
+        return any(
+            reach.namespaces is None or reach.beyond != NOTHING
+            for each in self.populations
+            for reach in _reaches(each)
+        )
 
     def forgets_leaving(self, population: int) -> bool:
         """Whether a population does not count pods whose deletion was asked for."""
@@ -185,10 +195,13 @@ class Wishes:
         company = self._number(Population(reaches, leaving_too=True)) if reaches else NOBODY
         hard = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == HARD]
         soft = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == SOFT]
-        by_default = self.defaults and not constraints
+        by_default = not constraints and bool(self.defaults)
         if by_default:
-            wished = default_spread(self._tags, tag, self._objects)
-            soft = [each._replace(population=self._spread_number(s, tag)) for each, s in wished]
+            for each, selector, must in default_spread(
+                self.defaults, self._tags, tag, self._objects
+            ):
+                number = self._spread_number(selector, tag)
+                (hard if must else soft).append(each._replace(population=number))
         wants = Wants(
             epoch=self.epoch,
             near=tuple(key for key, _ in terms.affinity),

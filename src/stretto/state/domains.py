@@ -16,10 +16,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.core import Namespace
+from stretto.api.meta import Wire
 from stretto.state.classes import Classes
 from stretto.state.domain_counts import Counts
-from stretto.state.domain_terms import Carried, Population
+from stretto.state.domain_defaults import concerned
+from stretto.state.domain_terms import Carried, DefaultSpread, Population
 from stretto.state.domain_wants import Pair, Wishes
+from stretto.state.labels import BoolArray
 from stretto.state.objects import Objects
 from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.tags import Tags
@@ -62,13 +66,14 @@ class Domains:
         return self.counts.epoch
 
     @property
-    def defaults(self) -> bool:
-        """Whether pods without constraints are spread by the cluster's defaults."""
+    def defaults(self) -> tuple[DefaultSpread, ...]:
+        """How pods that state no constraint are spread; set before the first pod comes."""
         return self._wishes.defaults
 
     @defaults.setter
-    def defaults(self, wanted: bool) -> None:
+    def defaults(self, wanted: tuple[DefaultSpread, ...]) -> None:
         self._wishes.defaults = wanted
+        self.tags.with_owners = bool(wanted)
 
     def grow(self, slots: int) -> None:
         """Make room for ``slots`` slots."""
@@ -84,24 +89,39 @@ class Domains:
         self._clear_if_many()
         fresh = self._wishes.hear(self._pairs(rows))
         if fresh:
-            concerned = self._wishes.spread_news(fresh)
-            self._reclass(np.setdiff1d(self._rows_of(concerned), rows))
+            meant = self._wishes.spread_news(fresh)
+            self._reclass(np.setdiff1d(self._rows_of(meant), rows))
         self._reclass(rows)
 
-    def reconsider(self, namespaces: Iterable[str]) -> Rows:
-        """Namespaces, services or owners have changed: classes of their pods anew; those rows."""
-        if not self.populations and not self.defaults:
-            return np.zeros(0, np.int64)
-        concerned = self.tags.within(namespaces)
-        self._wishes.forget(np.flatnonzero(concerned).tolist())
-        rows = self._rows_of(concerned)
+    def heard_of(self, before: Wire | None, after: Wire | None) -> None:
+        """A namespace, service or controller came, changed or went."""
+        one = before if before is not None else after
+        if isinstance(one, Namespace):
+            labels = [
+                each.metadata.labels for each in (before, after) if isinstance(each, Namespace)
+            ]
+            if len(labels) < 2 or labels[0] != labels[1]:
+                self.reconsider((one.metadata.name,))
+        elif self.defaults:
+            meant = concerned(self.tags, before, after)
+            if meant is not None and meant.any():
+                self._reconsider(meant)
+
+    def reconsider(self, namespaces: Iterable[str]) -> None:
+        """Labels of namespaces have changed: terms may mean other pods there."""
+        if self.populations and self._wishes.reaches_beyond:
+            self._reconsider(self.tags.within(namespaces))
+
+    def _reconsider(self, tags: BoolArray) -> None:
+        """Give pods of some tags classes anew."""
+        self._wishes.forget(np.flatnonzero(tags).tolist())
+        rows = self._rows_of(tags)
         fresh = self._wishes.hear(self._pairs(rows))
         if fresh:
             others = self._wishes.spread_news(fresh)
             self._reclass(np.setdiff1d(self._rows_of(others), rows))
         self._reclass(rows)
         self.counts.void_log()
-        return rows
 
     def retag(self, row: int, tag: int) -> None:
         """A pod's labels are others now; its class must be admitted anew."""

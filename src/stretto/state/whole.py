@@ -41,6 +41,13 @@ CURES: Final[Mapping[Kind, Cure]] = {
 """Kinds that rules read, with what a change of one may cure (services and owners only score)."""
 VOLUME_KINDS: Final = tuple(kind for kind, cure in CURES.items() if cure is Cure.VOLUME_CHANGED)
 """Those that rules about volumes read."""
+OWNER_KINDS: Final = (
+    kinds.SERVICE,
+    kinds.REPLICA_SET,
+    kinds.REPLICATION_CONTROLLER,
+    kinds.STATEFUL_SET,
+)
+"""Those over whose pods the default spreading is."""
 _RESIZES: Final = (b'"allocatedResources"', b'"PodResizePending"')
 
 
@@ -113,12 +120,13 @@ def _apply(cluster: Cluster, kind: Kind, event: Event) -> None:
     cluster.abnormal.pop(key, None)
     if event.type is EventType.DELETED:
         objects.drop(identity)
-        return
-    try:
-        objects.put(read_object(kind, record))
-    except InputError as error:
-        objects.drop(identity)
-        cluster.abnormal[key] = str(error)
+    else:
+        try:
+            objects.put(read_object(kind, record))
+        except InputError as error:
+            objects.drop(identity)
+            cluster.abnormal[key] = str(error)
+    cluster.domains.heard_of(known, objects.find(identity))
 
 
 def read_object(kind: Kind, record: Record) -> Wire:

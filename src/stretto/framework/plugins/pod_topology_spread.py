@@ -6,13 +6,14 @@ the soft ones is absolute (``docs/parity.md``): ``100·k / (k + e)``, k being th
 pods above the emptiest domain (on hosts: there), 0 without the label; the mean over them all.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.arguments import arguments
+from stretto.base.errors import InputError
+from stretto.framework.arguments import arguments, mapping, one_of, sequence, text, whole
 from stretto.framework.contract import (
     TOP_SCORE,
     BoolArray,
@@ -22,13 +23,21 @@ from stretto.framework.contract import (
     Neighbours,
     Refusal,
     Restrict,
+    Rule,
     Scope,
     ScoreRule,
     SlotArray,
     View,
 )
 from stretto.state.classes import PodClass
-from stretto.state.domain_terms import NOBODY, Spread
+from stretto.state.domain_terms import (
+    HARD,
+    NOBODY,
+    SOFT,
+    SYSTEM_DEFAULTS,
+    DefaultSpread,
+    Spread,
+)
 from stretto.state.units import Cure
 
 Ints = npt.NDArray[np.int64]
@@ -36,6 +45,9 @@ Ints = npt.NDArray[np.int64]
 NAME: Final = "PodTopologySpread"
 UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
 NO_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
+
+MAX_SKEW: Final = (1 << 31) - 1
+"""Largest max skew, as in Kubernetes."""
 
 _PODS: Final = Cure.POD_LEFT | Cure.POD_PLACED | Cure.POD_LABELS | Cure.POD_CHANGED
 _NODES: Final = Cure.NODE_ADDED | Cure.NODE_LEFT | Cure.NODE_LABELS
@@ -50,9 +62,10 @@ class PodTopologySpread(FilterRule, ScoreRule):
     CURES: ClassVar[Cure] = _PODS | _NODES | Cure.NODE_TAINTS
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Read ``defaultingType`` and ``defaultConstraints``, as kube-scheduler takes them."""
         super().__init__(args)
-        arguments(args, (), NAME)
+        #: Constraints of pods that state none.
+        self.defaults: tuple[DefaultSpread, ...] = _read_defaults(args)
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The constraints; ``None`` without any."""
@@ -108,6 +121,39 @@ class PodTopologySpread(FilterRule, ScoreRule):
             for each in soft:
                 total += _evenness(pod, view.look, each)[slots] // len(soft)
         return total.astype(np.int32)
+
+
+def default_spread(
+    filters: Iterable[Rule], scores: Iterable[tuple[Rule, int]]
+) -> tuple[DefaultSpread, ...]:
+    """The constraints that rules give pods without any, where anything comes of them."""
+    weighed = [rule for rule, weight in scores if weight and isinstance(rule, PodTopologySpread)]
+    rules = [*(rule for rule in filters if isinstance(rule, PodTopologySpread)), *weighed]
+    return tuple(each for each in rules[0].defaults if each.hard or weighed) if rules else ()
+
+
+def _read_defaults(args: Mapping[str, Any]) -> tuple[DefaultSpread, ...]:
+    """The constraints for pods without any: Kubernetes' own, or a list."""
+    given = arguments(args, ("defaultingType", "defaultConstraints"), NAME)
+    where = f"args of {NAME}"
+    kinds = ("System", "List")
+    kind = one_of(given.get("defaultingType", "System"), kinds, f"{where}: defaultingType")
+    listed = sequence(given.get("defaultConstraints"), f"{where}: defaultConstraints")
+    if kind == "System":
+        if listed:
+            expected = "no list, or defaultingType: List"
+            raise InputError(f"{where}: defaultConstraints", list(listed), expected)
+        return SYSTEM_DEFAULTS
+    keys = ("maxSkew", "topologyKey", "whenUnsatisfiable")
+    found = []
+    for i, item in enumerate(listed):
+        place = f"{where}: defaultConstraints[{i}]"
+        each = mapping(item, keys, place)
+        action = one_of(each.get("whenUnsatisfiable"), (HARD, SOFT), f"{place}.whenUnsatisfiable")
+        key = text(each.get("topologyKey"), f"{place}.topologyKey")
+        skew = whole(each.get("maxSkew"), 1, MAX_SKEW, f"{place}.maxSkew")
+        found.append(DefaultSpread(key, skew, action == HARD))
+    return tuple(found)
 
 
 def _too_many(pod: PodClass, look: Neighbours, each: Spread) -> BoolArray:
