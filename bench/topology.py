@@ -213,37 +213,48 @@ def gangs(racks: int, rounds: int) -> dict[str, Any]:
     }
     placing, _, bound = gang(harness, "fails", 1000, rounds, cpu="16", **affinity("switch"))
     found["fails_before_placing_1000"] = {"placing": median(placing), "bound": bound}
-    found["rolled_back_1000"] = rolled_back(harness, rounds)
+    found["rolled_back_1000"] = rolled_back(rounds)
     cluster = harness.plane.cluster
     found["laws_hold"] = not check_all(cluster) and not overcommitted(cluster)
     return found
 
 
-def rolled_back(harness: Harness, rounds: int) -> dict[str, Any]:
-    """A gang of 1,000 whose last pod has no place: 999 places taken and given back."""
-    harness.create(POD_GROUP, make_group("last", 1000, **affinity("topology.kubernetes.io/zone")))
-    members = [make_pod(f"last-{i}", cpu="1", group="last") for i in range(999)]
-    harness.submit(*members, make_pod("last-999", cpu="1k", group="last"))
+def rolled_back(rounds: int) -> dict[str, Any]:
+    """A gang of 1,000 in a place for 999: all of them taken and given back, against only taken."""
+    harness = Harness([make_node(f"n{i}", cpu="7", labels={"pen": "p"}) for i in range(333)])
+    harness.create(POD_GROUP, make_group("last", 1000, **affinity("pen")))
+    harness.submit(*(make_pod(f"last-{i}", cpu="2", group="last") for i in range(1000)))
     runtime = harness.plane.shards[0].runtime
     requests: list[Request] = []
     place = runtime.place
-    runtime.place = lambda request: (requests.append(request), place(request))[1]  # type: ignore[method-assign,assignment]
+
+    def watched(request: Request) -> Any:
+        requests.append(request)
+        return place(request)
+
+    runtime.place = watched  # type: ignore[method-assign]
     harness.settle()
     runtime.place = place  # type: ignore[method-assign]
     whole = next(request for request in requests if len(request.class_ids) == 1000)
     runtime.sync()
     before = runtime.columns.free.copy()
-    rolled = [timed(lambda: place(whole)) for _ in range(rounds + 1)][1:]
+    rolled, placed = [], []
     short = Request(whole.class_ids[:999], [0, 999], [999], rows=whole.rows[:999])
-    placed = []
+    found = 0
     for _ in range(rounds + 1):
+        rolled.append(timed(lambda: place(whole)))
+        no_trace = bool((runtime.columns.free == before).all())
         placed.append(timed(lambda: place(short)))
+        found = int((before - runtime.columns.free)[0].sum()) // 2000
         runtime.columns.free[:] = before
         runtime.columns.append(np.arange(runtime.columns.size))
+    tried, kept = median(rolled[1:]), median(placed[1:])
     return {
-        "trying_and_rolling_back": median(rolled),
-        "placing_999_of_them": median(placed[1:]),
-        "no_trace": bool((runtime.columns.free == before).all()),
+        "taking_and_giving_back": tried,
+        "taking_alone": kept,
+        "giving_back_cpu_ms": round(tried["cpu_ms"] - kept["cpu_ms"], 3),
+        "taken": found,
+        "no_trace": no_trace,
     }
 
 

@@ -15,7 +15,7 @@ from stretto.state.classes import PodClass
 from stretto.state.columns import Columns
 from stretto.state.ledger import Ledger
 from stretto.state.resources import CPU, MEMORY
-from stretto.state.topology import Topology
+from stretto.state.topology import Topology, aligned_of
 
 _WHOLE_COPY: Final = 4
 """Everything is copied when more than one slot in so many has changed."""
@@ -61,7 +61,7 @@ class ZoneColumns:
         for j, pod in enumerate(classes):
             if pod.asks.zones is None:
                 continue
-            amounts, aligned = self._topology.amounts(pod), self._topology.aligned(pod)
+            amounts, aligned = self._topology.amounts(pod), aligned_of(pod)
             found.binding[j] = CODES[pod.asks.zones.binding]
             found.amount[j, : len(amounts)] = amounts
             found.aligned[j, : len(amounts)] = [n in aligned for n in self._topology.names]

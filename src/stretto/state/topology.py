@@ -43,6 +43,8 @@ ZONE_SHIFT: Final = MAX_DEVICES
 """First bit of the NUMA nodes in a claim's device mask."""
 DEVICE_BITS: Final = (1 << ZONE_SHIFT) - 1
 """The devices in a claim's mask."""
+KEPT: Final = 10_000
+"""Classes whose asks are kept; all are forgotten when there are more."""
 UNKNOWN: Final = -1
 """NUMA node of a device of which nobody says where it is."""
 
@@ -94,6 +96,8 @@ class Topology:
         #: Rises whenever a layout changes.
         self.version: int = 0
         self._ledger = ledger
+        self._asks: dict[int, tuple[int, tuple[tuple[int, int], ...]]] = {}
+        self._known: npt.NDArray[np.bool_] = np.zeros((0, ZONE_WIDTH), np.bool_)
         self._foreign: dict[int, list[tuple[int, int, int]]] = {}
 
     def __bool__(self) -> bool:
@@ -126,6 +130,7 @@ class Topology:
                     self.alloc[slot, z, column] = amount
                 else:
                     problems.append(f"{name}: more than {ZONE_WIDTH} resources by NUMA node")
+        self._known[slot] = self.alloc[slot].any(axis=0)
         if layout.numbers:
             self.numbers[slot] = layout.numbers
         else:
@@ -204,7 +209,7 @@ class Topology:
         if missing <= 0:
             return
         self.count = np.concatenate([self.count, np.zeros(missing, np.uint8)])
-        for name in ("socket", "alloc", "taken", "share", "device_zone"):
+        for name in ("socket", "alloc", "taken", "share", "device_zone", "_known"):
             column = getattr(self, name)
             fill = np.full((missing, *column.shape[1:]), UNKNOWN if name == "device_zone" else 0)
             setattr(self, name, np.concatenate([column, fill.astype(column.dtype)]))
@@ -224,6 +229,9 @@ class Topology:
         parts = self._parts(slot, zones, pod) if zones and slot < len(self.count) else None
         if parts is None:
             return False
+        if pod.asks.zones is not None and pod.asks.zones.binding is Binding.ONE:
+            alloc, taken = self.alloc[slot], self.taken[slot]
+            return all(alloc[z, k] - taken[z, k] >= amount for z, k, amount in parts)
         untouched = pod.asks.zones is None or pod.asks.zones.binding is not Binding.WHOLE
         free = self.alloc[slot] - self.taken[slot]
         ledger = self._ledger
@@ -278,13 +286,10 @@ class Topology:
 
     def stated(self, row: int) -> ZoneAmounts:
         """What a pod holds, by NUMA number: for the note on it."""
-        hold = self.holds.get(row)
-        found: ZoneAmounts = {}
-        if hold is not None:
-            numbers = self.numbers.get(hold.slot, ())
-            for z, k, amount in hold.parts:
-                here = found.setdefault(numbers[z], {})
-                here[self.names[k]] = here.get(self.names[k], 0) + amount
+        hold, found = self.holds.get(row), ZoneAmounts()
+        for z, k, amount in hold.parts if hold is not None else ():
+            here = found.setdefault(self.numbers[hold.slot][z], {}) if hold is not None else {}
+            here[self.names[k]] = here.get(self.names[k], 0) + amount
         return found
 
     def foreign(self) -> npt.NDArray[np.int64]:
@@ -304,19 +309,25 @@ class Topology:
 
     # ------------------------------------------------------------ one machine and one pod
 
+    def _asked(self, pod: PodClass) -> tuple[tuple[int, int], ...]:
+        """(zone column, amount) of what a class asks of NUMA nodes; kept by class."""
+        kept = self._asks.get(pod.serial)
+        if kept is None or kept[0] != len(self.names):
+            if len(self._asks) > KEPT:
+                self._asks.clear()
+            asked = tuple((k, n) for k, n in enumerate(self.amounts(pod)) if n)
+            self._asks[pod.serial] = kept = len(self.names), asked
+        return kept[1]
+
     def amounts(self, pod: PodClass) -> list[int]:
         """What a class asks by zone column; devices that are managed one by one are left out."""
         names = self._ledger.resources.names
         asked = {names[column]: amount for column, amount in pod.requests}
         return [asked.get(name, 0) for name in self.names]
 
-    def aligned(self, pod: PodClass) -> tuple[str, ...]:
-        """Resources that count when the number of whole NUMA nodes is worked out."""
-        return pod.asks.zones.aligned if pod.asks.zones is not None else ()
-
     def machine(self, slot: int, pod: PodClass) -> Machine:
         """A slot's machine as ``topology_choice`` reads it."""
-        count, aligned = int(self.count[slot]), self.aligned(pod)
+        count, aligned = int(self.count[slot]), aligned_of(pod)
         free = self.alloc[slot, :count] - self.taken[slot, :count]
         ledger = self._ledger
         room = [int(ledger.alloc[slot, c] - ledger.used[slot, c]) for c in (CPU, MEMORY)]
@@ -364,17 +375,26 @@ class Topology:
         inside = bits(zones)
         if not inside or inside[-1] >= self.count[slot]:
             return None
+        if pod.asks.zones is not None and pod.asks.zones.binding is Binding.ONE:
+            known = self._known[slot]
+            parts = tuple((inside[0], k, amount) for k, amount in self._asked(pod) if known[k])
+            return parts if len(inside) == 1 else None
         machine = self.machine(slot, pod)
         whole = pod.asks.zones is not None and pod.asks.zones.binding is Binding.WHOLE
         if whole and len(inside) != whole_zones(machine):
             return None
-        parts: list[tuple[int, int, int]] = []
+        found: list[tuple[int, int, int]] = []
         for k in range(len(self.names)):
             if whole and k in CONFLICTING:
-                parts += [(z, k, machine.alloc[z][k]) for z in inside if machine.alloc[z][k]]
+                found += [(z, k, machine.alloc[z][k]) for z in inside if machine.alloc[z][k]]
             elif k in counting(machine):
-                found = spread(machine, k, inside, whole)
-                if found is None:
+                spreading = spread(machine, k, inside, whole)
+                if spreading is None:
                     return None
-                parts += found
-        return tuple(parts)
+                found += spreading
+        return tuple(found)
+
+
+def aligned_of(pod: PodClass) -> tuple[str, ...]:
+    """Resources that count when the number of whole NUMA nodes is worked out."""
+    return pod.asks.zones.aligned if pod.asks.zones is not None else ()
