@@ -132,20 +132,7 @@ class Plane:
         )
         #: Places pods.
         self.shards: list[Shard] = []
-        #: Told of every step that did something.
-        self.observers: list[Observer] = []
-        #: Told of every batch of changes.
-        self.witnesses: list[Witness] = []
-        #: What nodes say to classes that wait: for events, metrics and stories.
-        self.verdicts = Verdicts(self.engine)
-        #: Tells in the store what waits and why; ``None`` where nobody wants to be told.
-        self.reporter: Reporter | None = None
-        if config.report is not None:
-            self.reporter = Reporter(self.cluster, self.units, self.verdicts, store, config.report)
-        #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
-        self.statuses: Statuses | None = None
-        if config.report is not None:
-            self.statuses = Statuses(self.cluster, self.units, self.dispatcher, store)
+        self._listen()
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
         self._partitions = Partitions()
@@ -171,6 +158,25 @@ class Plane:
         )
         for _ in range(config.shards):
             self.add_shard()
+
+    def _listen(self) -> None:
+        """Who is told of what happens, and who tells it in the store."""
+        #: Told of every step that did something.
+        self.observers: list[Observer] = []
+        #: Told of every batch of changes.
+        self.witnesses: list[Witness] = []
+        #: What nodes say to classes that wait: for events, metrics and stories.
+        self.verdicts = Verdicts(self.engine)
+        #: Tells in the store what waits and why; ``None`` where nobody wants to be told.
+        self.reporter: Reporter | None = None
+        if self.config.report is not None:
+            self.reporter = Reporter(
+                self.cluster, self.units, self.verdicts, self.store, self.config.report
+            )
+        #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
+        self.statuses: Statuses | None = None
+        if self.config.report is not None:
+            self.statuses = Statuses(self.cluster, self.units, self.dispatcher, self.store)
 
     # ------------------------------------------------------------ parts that may be replaced
 
