@@ -1,4 +1,4 @@
-"""The control plane of tests and benches: whatever ends it, it leaves no process and no folder."""
+"""The control plane of tests and benches: whatever ends it, it leaves no process."""
 
 import json
 import os
