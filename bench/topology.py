@@ -95,7 +95,11 @@ def median(rounds: list[Timed], count: int = 1) -> dict[str, float]:
     cpu = statistics.median(each.cpu for each in rounds)
     found = {"wall_ms": round(1e3 * wall, 3), "cpu_ms": round(1e3 * cpu, 3)}
     if count > 1:
-        found |= {"per_s": round(count / wall), "cpu_us_each": round(1e6 * cpu / count, 2)}
+        found |= {
+            "per_s": round(count / wall),
+            "per_s_of_cpu": round(count / cpu),
+            "cpu_us_each": round(1e6 * cpu / count, 2),
+        }
     return found
 
 
@@ -109,19 +113,20 @@ def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
     for number in range(rounds + 1):
         bodies = list(numa_pods(batch, number * batch))
         shard = harness.plane.shards[0]
-        spent = [0.0]
+        spent = [0.0, 0.0]
         place = shard.runtime.place
 
         def watched(request: Request, place: Any = place, spent: Any = spent) -> Any:
-            before = time.perf_counter()
+            before, cpu_before = time.perf_counter(), time.process_time()
             answer = place(request)
             spent[0] += time.perf_counter() - before
+            spent[1] += time.process_time() - cpu_before
             return answer
 
         shard.runtime.place = watched  # type: ignore[method-assign]
         whole.append(timed(lambda bodies=bodies: (harness.submit(*bodies), harness.settle())))
         shard.runtime.place = place  # type: ignore[method-assign]
-        placing.append(Timed(spent[0], spent[0]))
+        placing.append(Timed(*spent))
     cluster = harness.plane.cluster
     bound = sum(1 for hold in cluster.topology.holds.values() if hold.parts)
     sound = not check_all(cluster) and not overcommitted(cluster)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.framework import within_numpy
+from stretto.framework.kernels_numpy_point import Program, State, slot_values
 from stretto.framework.program import DevicePick
 from stretto.framework.zone_program import (
     Caps,
@@ -82,8 +83,13 @@ def run_both(seed: int, world: World, *, bound: bool) -> tuple[World, Work, Worl
     work = work_on(world, rng, bound=bound)
     other, same = world.copy(), Work(*(type(part)(*(a.copy() for a in part)) for part in work))
     pick = int(DevicePick.FULLEST)
+    rows = np.zeros((0, 0), np.int16)
+    if seed % 2:  # values of the whole row, as the runtime hands them over for many places
+        slots, given = slice(0, world.state[0].shape[1]), Program(*world.program)
+        classes = range(len(world.program[0].requests))
+        rows = np.stack([slot_values(given, c, slots, State(*world.state)) for c in classes])
     tried = kernels_within.place_within(
-        world.program, world.state, *work, world.log, world.log_state, pick
+        world.program, world.state, *work, world.log, world.log_state, pick, rows
     )
     again = within_numpy.place_within(
         other.program, other.state, same, (other.log, other.log_state), pick

@@ -27,15 +27,20 @@ _WHOLE = 2
 
 
 @njit(**_FLAGS)
-def _value(program, state, zones, asks, caps, j, c, search, p, fitting):
+def _value(program, state, zones, asks, caps, j, c, search, p, fitting, base):
     """What a place of the search is worth to a class; 0 where it may not go."""
     classes, static, pair, scores, typical, thresholds = program
     for q in range(caps.room.shape[0]):
         domain = caps.domain[q, p]
         if domain >= 0 and caps.room[q, domain] <= 0:
             return np.int32(0)
-    s = search.slots[p]
-    value = np.int32(slot_value(classes, static, pair, scores, typical, thresholds, c, s, state))
+    s, (rows, touched) = search.slots[p], base
+    if rows.shape[0] > 0 and touched[s] == 0:
+        value = np.int32(rows[j, s])
+    else:
+        value = np.int32(
+            slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
+        )
     bound = value > 0 and asks.binding[j] > 0
     if bound and choose_zones(classes, c, zones, asks, j, s, state, fitting, True) == 0:
         return np.int32(0)
@@ -47,7 +52,7 @@ def _value(program, state, zones, asks, caps, j, c, search, p, fitting):
 @njit(**_FLAGS)
 def _refresh(program, state, zones, asks, caps, j, c, search, book, first, last, fitting):
     """Bring the values of a class up to date for one domain."""
-    rows, peaks, made, seen, changes, changed, _, tops = book
+    rows, peaks, made, seen, changes, changed, _, tops, base = book
     if made[j] == first and seen[j] == changed[0]:
         return
     row, peak = rows[j], peaks[j]
@@ -55,14 +60,14 @@ def _refresh(program, state, zones, asks, caps, j, c, search, book, first, last,
     if fresh:
         peak[: (last - first) // BLOCK + 1] = 0
         for p in range(first, last):
-            value = _value(program, state, zones, asks, caps, j, c, search, p, fitting)
+            value = _value(program, state, zones, asks, caps, j, c, search, p, fitting, base)
             row[p - first] = value
             b = (p - first) // BLOCK
             peak[b] = max(peak[b], value)
     else:
         for e in range(seen[j], changed[0]):
             p = changes[e]
-            value = _value(program, state, zones, asks, caps, j, c, search, p, fitting)
+            value = _value(program, state, zones, asks, caps, j, c, search, p, fitting, base)
             before = row[p - first]
             row[p - first] = value
             b = (p - first) // BLOCK
@@ -166,6 +171,9 @@ def _place_unit(program, state, zones, asks, caps, search, job, u, d, book, held
             apply(classes, static, c, s, state, mask, 1)
         log[log_state[1]] = s
         log_state[1] += 1
+        touched = book[8][1]
+        if touched.shape[0] > 0:
+            touched[s] = 1
         job.slot[i], job.mask[i] = p, mask
         _note(caps, p, book, 1, first, last)
         search.cursor[0] = at + 1
@@ -203,9 +211,10 @@ def _undo_unit(program, state, zones, asks, caps, search, job, u, book, held):
 def count_within(program, state, zones, asks, caps, search, c):
     """On how many places of a search one class of NUMA nodes fits now."""
     fitting = np.zeros(MAX_ZONES, np.int64)
+    base = (np.zeros((0, 0), np.int16), np.zeros(0, np.uint8))
     found = 0
     for p in range(search.slots.shape[0]):
-        found += _value(program, state, zones, asks, caps, 0, c, search, p, fitting) > 0
+        found += _value(program, state, zones, asks, caps, 0, c, search, p, fitting, base) > 0
     return found
 
 
@@ -233,11 +242,12 @@ def _rings(caps, search):
 
 
 @njit(**_FLAGS)
-def place_within(program, state, zones, asks, caps, search, job, log, log_state, device_pick):
+def place_within(program, state, zones, asks, caps, search, job, log, log_state, device_pick, rows):
     """Place units in order, each in the first domain that holds it; returns the units tried.
 
     Answers go to ``job.slot`` and ``job.mask``; a unit that no domain holds leaves no trace, in
-    the log neither. The log must have room for an entry a pod.
+    the log neither. The log must have room for an entry a pod. ``rows`` has the values of the
+    classes on all slots as they are now (int16[class, slot]), or nothing: then they are made here.
     """
     classes, pods, places = job.class_id.shape[0], job.local.shape[0], search.slots.shape[0]
     domains = search.start.shape[0] - 1
@@ -257,6 +267,7 @@ def place_within(program, state, zones, asks, caps, search, job, log, log_state,
         np.zeros(1, np.int64),
         _rings(caps, search),
         np.zeros(classes, np.int32),
+        (rows, np.zeros(rows.shape[1], np.uint8)),
     )
     held = np.zeros((pods if bound else 0, MAX_ZONES, ZONE_WIDTH), np.int64)
     fitting = np.zeros(MAX_ZONES, np.int64)

@@ -19,6 +19,8 @@ from stretto.framework.zone_program import Caps, Job, Search, Work, no_caps
 from stretto.state.classes import PodClass
 from stretto.state.slots import BLOCK
 
+MANY: Final = 512
+"""Places from which on the values of a class are taken from its whole row, made in one pass."""
 COMPILE_FROM: Final = 4096
 """Pods times places that are worked off by the plain form before the compiled one is fetched."""
 
@@ -86,6 +88,12 @@ class WithinRuntime(Runtime):
         finally:
             table.extra_row[work.job.class_id] = -1
 
+    def _has_rows(self, class_ids: npt.NDArray[np.int32]) -> bool:
+        """Whether the plain runtime's rows say what slots are worth to these classes."""
+        chosen = self.engine.compiler.table.extra_row[class_ids] >= 0
+        social = self.engine.cluster.classes.social[class_ids] > 0
+        return not (chosen.any() or social.any())
+
     def _compiles(self, work: Work) -> bool:
         """Whether the compiled kernels are used: not before there is work for them.
 
@@ -114,7 +122,10 @@ class WithinRuntime(Runtime):
             return within_numpy.place_within(program, state, work, (log, log_state), pick)
         from stretto.framework.kernels_within import place_within
 
-        return int(place_within(program, state, *work, log, log_state, pick))
+        rows = np.zeros((0, 0), np.int16)
+        if len(work.search.slots) >= MANY and self._has_rows(work.job.class_id):
+            rows = np.stack([self.row(c) for c in work.job.class_id.tolist()])
+        return int(place_within(program, state, *work, log, log_state, pick, rows))
 
     def _work(self, search: Search, job: Job, caps: Caps) -> Work:
         """The classes of a job compiled, and everything that a kernel reads."""
