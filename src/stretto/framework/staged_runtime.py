@@ -18,7 +18,7 @@ from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.runtime import Engine
 from stretto.framework.within_runtime import WithinRuntime, new_job
 from stretto.framework.zone_program import Caps, Job, Search, no_caps
-from stretto.state.classes import STAGED
+from stretto.state.classes import STAGED, PodClass
 from stretto.state.pods import NO_SLOT
 from stretto.state.resources import PODS
 from stretto.state.topology import DEVICE_BITS
@@ -59,6 +59,10 @@ class _Task(NamedTuple):
     def simple(self) -> bool:
         """Whether it may be placed in one call with its neighbours."""
         return not (self.places is not None or self.caps or self.chooses or self.expected)
+
+
+_BOUND: Final = _Task(0, 0, 1, None, (), None)
+"""A single pod that asks for NUMA nodes and nothing else of this kind."""
 
 
 class StagedRuntime(WithinRuntime):
@@ -130,8 +134,17 @@ class StagedRuntime(WithinRuntime):
                 np.searchsorted(request.starts, np.flatnonzero(staged), side="right") - 1
             ).tolist()
         tasks: dict[int, _Task] = {}
+        undirected = not cluster.directed and not cluster.recommended
+        alone: dict[int, bool] = {}
         for u in wanted:
             start, stop = int(request.starts[u]), int(request.starts[u + 1])
+            if undirected and stop - start == 1:
+                class_id = int(request.class_ids[start])
+                if class_id not in alone:
+                    alone[class_id] = _is_bound_alone(cluster.classes[class_id])
+                if alone[class_id]:
+                    tasks[u] = _BOUND
+                    continue
             unit = self._units.of_row(int(request.rows[start])) if len(request.rows) else None
             key = unit.key.removeprefix(GROUP_PREFIX) if unit is not None else ""
             group = cluster.groups.get(key) if key in cluster.directed else None
@@ -291,6 +304,13 @@ class StagedRuntime(WithinRuntime):
             room[q, 0] = 0  # a node without the label belongs nowhere: nothing could be promised
         domain = np.stack([column[places] for column in columns]).astype(np.int32)
         return Caps(domain, room)
+
+
+def _is_bound_alone(pod: PodClass) -> bool:
+    """Whether a class asks for NUMA nodes, and for nothing else of this kind."""
+    asks = pod.asks
+    others = asks.keep is not None or asks.caps or asks.hard or asks.soft
+    return asks.zones is not None and not others
 
 
 def _least(asked: list[tuple[int, int]], pods: int, least: int) -> int:

@@ -60,7 +60,6 @@ class LoadAware(FilterRule, ScoreRule):
     CURES: ClassVar[Cure] = (
         Cure.POD_LEFT | Cure.NODE_ADDED | Cure.NODE_GREW | Cure.NODE_LABELS | Cure.POD_CHANGED
     )
-    FOLLOWS_LOAD: ClassVar[bool] = True
 
     def __init__(self, args: Mapping[str, Any]) -> None:
         """Read weights, thresholds and factors by resource, and what to do about old news."""
