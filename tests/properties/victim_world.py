@@ -105,7 +105,8 @@ class World(Books):
 
     @property
     def index(self) -> Index:
-        return Index(self.victims.entries, self.victims.sums, self.victims.asks)
+        victims = self.victims
+        return Index(victims.entries, victims.sums, victims.asks, victims.largest)
 
     @property
     def limits(self) -> Limits:

@@ -240,7 +240,8 @@ class VictimFinder:
         )
 
     def _index(self) -> Index:
-        return Index(self.victims.entries, self.victims.sums, self.victims.asks)
+        victims = self.victims
+        return Index(victims.entries, victims.sums, victims.asks, victims.largest)
 
     # ------------------------------------------------------------ classes that ask for more
 

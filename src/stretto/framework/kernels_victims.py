@@ -28,16 +28,18 @@ _SPENT, _DOUBTFUL = np.uint8(SPENT), np.uint8(DOUBTFUL)
 @njit(**_FLAGS)
 def mask_of(free, extra, columns, need, admitted, mask):
     """Mark the slots that have enough once ``extra`` is free too; returns how many there are."""
-    size = admitted.shape[0]
+    size, found = admitted.shape[0], np.int64(0)
     for s in range(size):
         mask[s] = admitted[s]
     for j in range(columns.shape[0]):
         here, more, wanted = free[columns[j]], extra[columns[j]], need[j]
         for s in range(size):
             mask[s] = mask[s] & np.uint8(here[s] + more[s] >= wanted)
-    found = np.int64(0)
-    for s in range(size):
-        found += np.int64(mask[s])
+        found = np.int64(0)
+        for s in range(size):
+            found += np.int64(mask[s])
+        if found == 0:
+            break
     return found
 
 
@@ -198,16 +200,6 @@ def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, se
 
 
 @njit(**_FLAGS)
-def _largest(asks, columns):
-    """The most that any pod takes of each column."""
-    found = np.zeros(columns.shape[0], np.int64)
-    for j in range(columns.shape[0]):
-        for a in range(asks.shape[0]):
-            found[j] = max(found[j], asks[a, columns[j]])
-    return found
-
-
-@njit(**_FLAGS)
 def needed(free, columns, need, largest, s, most):
     """How many victims a slot needs at least, were all as large as can be; or ``most`` + 1."""
     n = np.int64(1)
@@ -220,13 +212,15 @@ def needed(free, columns, need, largest, s, most):
 
 
 @njit(**_FLAGS)
-def find(entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick):
+def find(
+    entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick, largest
+):
     """``_find`` with buffers: whoever calls holds every array, so none is counted in there."""
     size, width = admitted.shape[0], scratch[1].shape[0]
     buffers = (np.zeros(size, np.uint8), np.zeros(size, np.uint8), np.zeros(width, np.int32))
     return _find(
         entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick,
-        buffers,
+        (*buffers, largest),
     )  # fmt: skip
 
 
@@ -243,14 +237,13 @@ def _find(
     entries, sums, asks = borrowed((entries, sums, asks))
     columns, need, admitted = borrowed((columns, need, admitted))
     budgets, scratch = borrowed(budgets), borrowed(scratch)
-    mask, seen, kept = borrowed(buffers)
+    mask, seen, kept, largest = borrowed(buffers)
     free, below, safe, edges = sums
     offset, most, from_band, phases = pick
     size = admitted.shape[0]
     if bands == 0:
         return -1, _NOTHING, 0, 0
     length, odd, priorities, starts = entries[0], entries[1], entries[3], entries[4]
-    largest = _largest(asks, columns)
     pruning = offset == 0 and edges[0] > NO_TOP and edges[-1] < _TO_POSITIVE
     best, best_key, best_number, best_displaced = -1, _NOTHING, 0, 0
     looked = 0
@@ -347,6 +340,7 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
         (limits.left.copy(), first, items, limits.standing, limits.hard),
         scratch,
         (limits.offset, limits.most, limits.from_band, 1 if once else 2),
+        index.largest[wanted.columns],
     )
     if slot < 0:
         return None

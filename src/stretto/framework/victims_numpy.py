@@ -97,6 +97,8 @@ class Index(NamedTuple):
     sums: Sums
     #: int64[ask, resource]: what one pod takes, by number.
     asks: npt.NDArray[np.int64]
+    #: int64[resource]: the most that a pod takes which may be asked.
+    largest: npt.NDArray[np.int64]
 
 
 def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:

@@ -47,6 +47,8 @@ class Victims:
         self.log: list[int] = []
         #: Rises when everything was counted anew: nothing that was kept holds.
         self.epoch = 0
+        #: int64[resource]: no pod that may be asked takes more.
+        self.largest: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: int64[budget]: no slot has more pods of it.
         self.most: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: Budgets left, as the entries' sums know it.
@@ -216,6 +218,9 @@ class Victims:
         self._at[row] = slot
         self._add(slot, at, 1)
         self._count_budgets(slot, at)
+        if kind == MAY_BE_ASKED:
+            amounts = self.asks[entries.ask[slot, at], : len(self.largest)]
+            np.maximum(self.largest, amounts, out=self.largest)
         self.log.append(slot)
 
     def _place(self, slot: int, count: int, place: tuple[int, float, int]) -> int:
@@ -343,6 +348,8 @@ class Victims:
             pods.slot[rows], rows, pods.priority[rows], pods.started[rows], numbers, kinds, sets
         )
         self.entries = fill_entries(counted, size)
+        asked = np.unique(numbers[kinds == MAY_BE_ASKED])
+        self.largest = self.asks[asked, :resources].max(axis=0, initial=0)
         self.most = most_of(counted, self.sets, len(self._budgets.budgets))
         safe = np.array([self._is_safe(number) for number in range(len(self.sets))], np.bool_)
         self.sums = fill_sums(

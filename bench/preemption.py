@@ -1,0 +1,215 @@
+"""Preemption at size: every preemptor needs victims, on 20,000 nodes of 50 pods.
+
+    python bench/preemption.py --json bench/results/preemption.json
+    python bench/preemption.py --nodes 2000 --count 200          # a quick look
+
+What is timed is the decision as a shard makes it: the best of all nodes and who must leave it, noted
+so that the next preemptor sees it. A whole plane over the memory store (judging, evicting, binding)
+is timed beside it. On a small cluster every answer is compared with rehearsing all nodes.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stretto.api.kinds import NODE, POD, POD_DISRUPTION_BUDGET
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.framework.finder import VictimFinder
+from stretto.framework.profile import load_profile
+from stretto.framework.rehearsal import Preemptor, Rehearsal
+from stretto.plane import Plane, PlaneConfig
+from stretto.state.claims import NO_ROWS, Plan
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Record
+from stretto.testing import make_node, make_pod
+
+PRIORITIES = tuple(range(0, 800, 100))
+SHAPES = ((500, 512), (1000, 2048), (1500, 1024))
+NAMESPACES = 50
+GOALS = {"different": (1_000, 300), "identical": (100_000, 20_000)}
+
+
+class Field:
+    """A plane whose nodes are full to the last milli-CPU."""
+
+    def __init__(self, nodes: int, pods: int, *, budgets: bool, tier: str) -> None:
+        """Every node has so many pods of three sizes and eight priorities."""
+        self.rng, self.clock = Rng(1), ManualClock()
+        self.store = MemoryStore(self.clock, Rng(0))
+        self.store.seed(self._records(nodes, pods, budgets))
+        config = PlaneConfig(load_profile("default"), tier=tier)
+        self.plane = Plane(config, self.store, self.clock)
+        self.plane.run_until_idle()
+        pods = self.plane.cluster.pods
+        pods.started[: pods.length] = self.rng.numpy().random(pods.length)
+        self.waiting = 0
+
+    def _records(self, nodes: int, pods: int, budgets: bool) -> list[Record]:
+        made: list[Record] = []
+        for node in range(nodes):
+            cpu = 0
+            for number in range(pods):
+                shape = self.rng.randint(0, len(SHAPES) - 1)
+                cpu += SHAPES[shape][0]
+                made.append(self._pod(node, number, shape, budgets, len(made) + 1))
+            body = make_node(f"n{node}", cpu=f"{cpu}m", memory="256Gi", zone=f"z{node % 10}")
+            made.append(Record(NODE, "", f"n{node}", f"node-{node}", len(made) + 1, body))
+        for number in range(NAMESPACES if budgets else 0):
+            spec = {"selector": {}, "maxUnavailable": 2 * (number % 3)}
+            meta = {"name": "all", "namespace": f"guarded-{number}"}
+            body = msgspec.json.encode({"metadata": meta, "spec": spec})
+            place = (f"guarded-{number}", "all", f"budget-{number}", len(made) + 1)
+            made.append(Record(POD_DISRUPTION_BUDGET, *place, body))
+        return made
+
+    def _pod(self, node: int, number: int, shape: int, budgets: bool, version: int) -> Record:
+        guarded = budgets and number % 10 == 0
+        space = f"guarded-{(node + number) % NAMESPACES}" if guarded else "default"
+        name, priority = f"p{node}-{number}", PRIORITIES[(node + number) % len(PRIORITIES)]
+        body = BODIES.get((shape, priority, space))
+        if body is None:
+            cpu, memory = SHAPES[shape]
+            body = BODIES[shape, priority, space] = make_pod(
+                "p", cpu=f"{cpu}m", memory=f"{memory}Mi", priority=priority, namespace=space
+            )
+        return Record(POD, space, name, f"pod-{node}-{number}", version, body, f"n{node}")
+
+    def submit(self, bodies: Sequence[bytes]) -> list[int]:
+        """Pods that wait, known to the plane; their rows."""
+        before = set(self.plane.cluster.pods.rows().tolist())
+        self.store.create(POD, bodies)
+        while self.plane.pump.poll(self.clock.monotonic()):
+            pass
+        return sorted(set(self.plane.cluster.pods.rows().tolist()) - before)
+
+    def preemptors(self, count: int, *, alike: bool, cpu: int = 0) -> list[bytes]:
+        """Pods above everybody, each of its own size or all of one."""
+        self.waiting += count
+        return [
+            make_pod(
+                f"w{self.waiting - i}",
+                cpu=f"{cpu or (2000 if alike else self.rng.randint(1001, 6000))}m",
+                memory=f"{1024 if alike else 512 + i}Mi",
+                priority=1000,
+            )
+            for i in range(count)
+        ]
+
+    def finder(self) -> VictimFinder:
+        """The first shard's, at the beginning of a cycle."""
+        found = self.plane.shards[0].preempting
+        assert found is not None
+        finder = found._finder
+        assert isinstance(finder, VictimFinder)
+        none = np.zeros(0, np.int32)
+        finder.begin(Plan(0, NO_ROWS, NO_ROWS, none, NO_ROWS, NO_ROWS, none, [], []))
+        return finder
+
+
+BODIES: dict[tuple[int, int, str], bytes] = {}
+
+
+def timed(field: Field, rows: Sequence[int]) -> dict[str, float]:
+    """Find and take for each row; wall and CPU time of one."""
+    finder = field.finder()
+    finder.find(rows[0])  # the index is brought up to date outside the clock, as between cycles
+    finder.expect(rows)
+    victims, wall, cpu = 0, time.perf_counter(), time.process_time()
+    for row in rows:
+        found = finder.find(row).candidate
+        assert found is not None
+        assert found.victims
+        finder.take(row, found)
+        victims += len(found.victims)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    count = len(rows)
+    return {"per_second": count / wall, "per_second_cpu": count / cpu, "victims": victims / count}
+
+
+def impossible(field: Field, count: int) -> dict[str, float]:
+    """Microseconds to say that nobody's leaving would help."""
+    rows = field.submit(field.preemptors(count, alike=False, cpu=900_000))
+    finder = field.finder()
+    finder.find(rows[0])
+    wall, cpu = time.perf_counter(), time.process_time()
+    assert all(finder.find(row).candidate is None for row in rows)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {"microseconds": 1e6 * wall / count, "microseconds_cpu": 1e6 * cpu / count}
+
+
+def whole(field: Field) -> dict[str, float]:
+    """Preemptors a second through a whole plane: found, judged, evicted, bound.
+
+    They are those of the other measurements: some of their own size, most alike, some impossible.
+    """
+    wall, cpu = time.perf_counter(), time.process_time()
+    field.plane.run_until_idle()
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    bound = field.plane.evictor.counts["ripe"]
+    assert bound > 0
+    return {"bound": bound, "per_second": bound / wall, "per_second_cpu": bound / cpu}
+
+
+def check(tier: str) -> int:
+    """Compare each answer on a small cluster with rehearsing every node; returns how many."""
+    field = Field(40, 20, budgets=True, tier=tier)
+    rows = field.submit(field.preemptors(25, alike=False))
+    finder, cluster = field.finder(), field.plane.cluster
+    for row in rows:
+        found = finder.find(row).candidate
+        assert found is not None
+        rehearsal = Rehearsal(cluster, finder.rules, field.plane.budgets, 0.0)
+        preemptor = Preemptor(int(cluster.pods.class_id[row]), int(cluster.pods.priority[row]))
+        every = [rehearsal.on_slot(preemptor, slot) for slot in cluster.nodes.by_name.values()]
+        best = min(
+            (each for each in every if each is not None),
+            key=lambda each: (rehearsal.key(each), each.slot),
+        )
+        assert (best.slot, best.victims, best.beyond) == (found.slot, found.victims, found.beyond)
+    return len(rows)
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Every figure."""
+    report: dict[str, Any] = {"nodes": options.nodes, "pods_a_node": options.pods}
+    report["compared_with_rehearsing_every_node"] = check(options.tier)
+    for budgets in (False, True):
+        field = Field(options.nodes, options.pods, budgets=budgets, tier=options.tier)
+        part = report["with budgets" if budgets else "without budgets"] = {}
+        rows = field.submit(field.preemptors(options.count, alike=False))
+        part["different"] = timed(field, rows)
+        rows = field.submit(field.preemptors(20 * options.count, alike=True))
+        part["identical"] = timed(field, rows)
+        part["impossible"] = impossible(field, options.count)
+        part["whole plane"] = whole(field)
+        print(msgspec.json.format(msgspec.json.encode(part)).decode(), file=sys.stderr)
+    report["goals"] = {name: {"goal": g, "floor": f} for name, (g, f) in GOALS.items()}
+    report["load_average"] = os.getloadavg()[0]
+    return report
+
+
+def main() -> None:
+    """Measure, print, and write where asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--nodes", type=int, default=20_000)
+    parser.add_argument("--pods", type=int, default=50)
+    parser.add_argument("--count", type=int, default=1_000)
+    parser.add_argument("--tier", default="auto")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    text = msgspec.json.format(msgspec.json.encode(measure(options)))
+    if options.json is not None:
+        options.json.write_bytes(text + b"\n")
+    print(text.decode())
+
+
+if __name__ == "__main__":
+    main()
