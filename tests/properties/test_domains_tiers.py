@@ -37,11 +37,14 @@ class Plain(Runtime):
         for start, stop, least in zip(
             request.starts, request.starts[1:], request.at_least, strict=False
         ):
-            for i in range(start, stop):
-                if stop - i + int((slots[start:i] >= 0).sum()) < least:
-                    break
-                slots[i] = self._find(int(ids[i]), int(pins[i]))
-                self._put(int(ids[i]), int(slots[i]), 1)
+            helped = True
+            while helped:  # until nobody helps anybody any more
+                helped = False
+                for i in range(start, stop):
+                    if slots[i] < 0:
+                        slots[i] = self._find(int(ids[i]), int(pins[i]))
+                        self._put(int(ids[i]), int(slots[i]), 1)
+                        helped = helped or slots[i] >= 0
             placed = int((slots[start:stop] >= 0).sum())
             if placed < least:
                 for i in range(start, stop):

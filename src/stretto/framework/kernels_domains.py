@@ -184,6 +184,53 @@ def _find(scratch, what, classes, static, rates, state, cache, choice, draw, amo
 # ---------------------------------------------------------------- placing
 
 
+@njit(**_INTO)
+def _seek(
+    scratch, classes, static, pair, scores, typical, thresholds, rates, state, cache, span, choice,
+    batch, i, table, others, buffers,
+):  # fmt: skip
+    """The slot for one pod; -1 for none."""
+    c, s = batch.class_id[i], batch.pin[i]
+    judged = table.stop[c] > table.start[c]
+    hosts, stamp = 0, np.int64(0)
+    if judged:
+        hosts, stamp = limits_of(buffers[0], buffers[1], table, others, c)
+    if s >= 0:
+        value = slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
+        if value > 0 and judged:
+            values, sums = scratch[0], scratch[4]
+            value *= may_stay(values, sums, value, c, s, table, others, buffers, hosts)
+        return s if value > 0 else -1
+    k, position = cache.entry[c], cache.position
+    what = (k, c, _ask_of(classes, static, pair, c), _is_narrow(classes, static, c))
+    behind = position[k] != span[1] + span[2]
+    if judged:
+        among = (table, others, buffers, hosts)
+        if behind or others.stamp[k] != stamp:
+            _catch_up(scratch, what, classes, static, rates, state, cache, span, among, stamp)
+        return _find(
+            scratch, what, classes, static, rates, state, cache, choice, batch.draw[i], among
+        )
+    four = (scratch[0], scratch[1], scratch[2], scratch[3])
+    if behind:
+        catch_up_alone(four, what, classes, static, rates, state, cache, span, choice)
+    return find_alone(four, what, classes, static, rates, state, cache, choice, batch.draw[i])
+
+
+@njit(**_FLAGS)
+def _undo(classes, static, state, batch, start, stop, log, log_state, table, others):
+    """Take a unit's places back, the last first."""
+    for i in range(stop - 1, start - 1, -1):
+        c, s = batch.class_id[i], batch.slot[i]
+        if s >= 0:
+            apply(classes, static, c, s, state, batch.devices[i], -1)
+            count(table, others, c, s, -1)
+            log[log_state[1]] = s
+            log_state[1] += 1
+        batch.slot[i] = -1
+        batch.devices[i] = 0
+
+
 @njit(**_FLAGS)
 def place(program, state, cache, log, log_state, choice, batch, table, others):
     """Place a batch of units in order; returns how many units were tried.
@@ -214,74 +261,44 @@ def _place(program, state, cache, logged, choice, batch, own, lent):
     scratch, (log, log_state) = borrowed(own), borrowed(logged)
     table, others, buffers = borrowed(lent)
     classes, static, pair, scores, typical, thresholds = borrowed(program)
-    four = (scratch[0], scratch[1], scratch[2], scratch[3])
-    class_id, pin, slot, devices = batch.class_id, batch.pin, batch.slot, batch.devices
-    entry, position, draw = cache.entry, cache.position, batch.draw
-    rates = _rates(pair)
+    class_id, slot, devices = batch.class_id, batch.slot, batch.devices
+    draw, rates = batch.draw, _rates(pair)
     for u in range(batch.at_least.shape[0]):
         start, stop, at_least = batch.start[u], batch.start[u + 1], batch.at_least[u]
-        placed, failed = 0, -1
-        for i in range(start, stop):
-            c, s = class_id[i], pin[i]
-            if stop - i + placed < at_least:
-                break
-            if c == failed and s < 0:
-                slot[i] = -1
-                continue
-            judged = table.stop[c] > table.start[c]
-            hosts, stamp = 0, np.int64(0)
-            if judged:
-                hosts, stamp = limits_of(buffers[0], buffers[1], table, others, c)
-            if s >= 0:
-                value = slot_value(classes, static, pair, scores, typical, thresholds, c, s, state)
-                if value > 0 and judged:
-                    values, sums = scratch[0], scratch[4]
-                    value *= may_stay(values, sums, value, c, s, table, others, buffers, hosts)
-                if value == 0:
-                    s = -1
-            else:
-                narrow = _is_narrow(classes, static, c)
-                what = (entry[c], c, _ask_of(classes, static, pair, c), narrow)
-                span = (log, log_state[0], log_state[1])
-                behind = position[what[0]] != log_state[0] + log_state[1]
-                if judged:
-                    among = (table, others, buffers, hosts)
-                    if behind or others.stamp[what[0]] != stamp:
-                        _catch_up(
-                            scratch, what, classes, static, rates, state, cache, span, among, stamp
-                        )
-                    s = _find(
-                        scratch, what, classes, static, rates, state, cache, choice, draw[i], among
-                    )
-                else:
-                    if behind:
-                        catch_up_alone(
-                            four, what, classes, static, rates, state, cache, span, choice
-                        )
-                    s = find_alone(
-                        four, what, classes, static, rates, state, cache, choice, draw[i]
-                    )
-                failed = c if s < 0 else failed
-            slot[i] = s
-            if s < 0:
-                continue
-            devices[i] = _take(classes, static, c, s, state, typical, thresholds, choice, draw[i])
-            count(table, others, c, s, 1)
-            if failed >= 0 and may_recover(table, failed):
-                failed = -1
-            log[log_state[1]] = s
-            log_state[1] += 1
-            placed += 1
+        placed, lost, first, go_on = 0, 0, True, True
+        while go_on:  # once more for pods that others of the unit may have made room for
+            failed, before, waiting = -1, placed, False
+            for i in range(start, stop):
+                c, recovers = class_id[i], may_recover(table, class_id[i])
+                if not first and (slot[i] >= 0 or not recovers):
+                    continue
+                if stop - start - lost < at_least:
+                    break
+                s = -1
+                if c != failed or batch.pin[i] >= 0:
+                    s = _seek(
+                        scratch, classes, static, pair, scores, typical, thresholds, rates, state,
+                        cache, (log, log_state[0], log_state[1]), choice, batch, i, table, others,
+                        buffers,
+                    )  # fmt: skip
+                    failed = c if s < 0 and batch.pin[i] < 0 else failed
+                slot[i] = s
+                if s < 0:
+                    waiting = waiting or recovers
+                    lost += not recovers
+                    continue
+                devices[i] = _take(
+                    classes, static, c, s, state, typical, thresholds, choice, draw[i]
+                )
+                count(table, others, c, s, 1)
+                if failed >= 0 and may_recover(table, failed):
+                    failed = -1
+                log[log_state[1]] = s
+                log_state[1] += 1
+                placed += 1
+            first, go_on = False, waiting and placed > before and stop - start - lost >= at_least
         if placed < at_least or (placed == 0 and stop > start):
-            for i in range(stop - 1, start - 1, -1):
-                s = slot[i]
-                if s >= 0:
-                    apply(classes, static, class_id[i], s, state, devices[i], -1)
-                    count(table, others, class_id[i], s, -1)
-                    log[log_state[1]] = s
-                    log_state[1] += 1
-                slot[i] = -1
-                devices[i] = 0
+            _undo(classes, static, state, batch, start, stop, log, log_state, table, others)
             if batch.blocking[u]:
                 return u + 1
     return batch.at_least.shape[0]

@@ -241,28 +241,44 @@ class _Run(NamedTuple):
 
 
 def _place_unit(run: _Run, start: int, stop: int, at_least: int) -> int:
-    """Place the pods of one unit; returns how many found a place."""
-    batch, placed, failed_class = run.batch, 0, -1
-    for i in range(start, stop):
-        c, pin = int(batch.class_id[i]), int(batch.pin[i])
-        if stop - i + placed < at_least:
-            break
-        if c == failed_class and pin < 0:
-            batch.slot[i] = -1
-            continue
-        s = _find(run, c, pin, int(batch.draw[i]))
-        batch.slot[i] = s
-        if s < 0:
+    """Place the pods of one unit; returns how many found a place.
+
+    Pods that others of the unit may have made room for are tried once more, as long as that helps.
+    """
+    placed = lost = 0
+    waiting = list(range(start, stop))
+    while waiting:
+        before, failed_class, refused = placed, -1, list[int]()
+        for i in waiting:
+            if stop - start - lost < at_least:
+                return placed
+            c, pin = int(run.batch.class_id[i]), int(run.batch.pin[i])
+            alike = c == failed_class and pin < 0
+            s = -1 if alike else _find(run, c, pin, int(run.batch.draw[i]))
+            run.batch.slot[i] = s
+            recovers = _may_recover(run, c)
+            if s >= 0:
+                _take(run, i, c, s)
+                placed += 1
+                if failed_class >= 0 and _may_recover(run, failed_class):
+                    failed_class = -1
+                continue
             failed_class = c if pin < 0 else failed_class
-            continue
-        draw, how = int(batch.draw[i]), run.choice.device_pick
-        mask = pick_devices(run.program, c, s, run.state, how, draw)
-        batch.devices[i] = mask
-        _apply(run, c, s, mask, 1)
-        if failed_class >= 0 and _may_recover(run, failed_class):
-            failed_class = -1
-        placed += 1
+            lost += not recovers
+            if recovers:
+                refused.append(i)
+        waiting = refused if placed > before else []
+        if stop - start - lost < at_least:
+            break
     return placed
+
+
+def _take(run: _Run, i: int, c: int, s: int) -> None:
+    """Put a pod of the batch on a slot."""
+    draw, how = int(run.batch.draw[i]), run.choice.device_pick
+    mask = pick_devices(run.program, c, s, run.state, how, draw)
+    run.batch.devices[i] = mask
+    _apply(run, c, s, mask, 1)
 
 
 def _find(run: _Run, c: int, pin: int, draw: int) -> int:
