@@ -92,7 +92,7 @@ class Verdicts:
     def _ask(self, class_id: int, now: float) -> Said:
         cluster = self._engine.cluster
         self._columns.sync()
-        view = View(self._columns, cluster.nodes, self._engine.typical)
+        view = View(self._columns, cluster.nodes, self._engine.typical, self._engine.look())
         slots = cluster.nodes.live_slots()
         found = diagnose(self._rules, cluster.classes[class_id], view, slots, nearest=0)
         plugins = tuple(dict.fromkeys(each.plugin for each in found.reasons))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from stretto.explain.scene import Scene
 from stretto.framework.contract import ScoreRule, SlotArray, View
+from stretto.framework.domains.look import Look
 from stretto.state.classes import PodClass
 from stretto.state.devices import FORMS, MAX_DEVICES, WHOLE
 from stretto.state.resources import PODS
@@ -120,4 +121,6 @@ def view_without(scene: Scene, row: int) -> View:
         columns.census[slot, form] -= 1
     if pod.ports:
         columns.ports[:, slot] &= ~ledger.ports.own_mask(pod.ports)
+    if isinstance(view.look, Look) and not cluster.pods.leaving[row]:
+        view.look.leave_out(pod.id, slot)
     return view

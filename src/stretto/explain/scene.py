@@ -95,7 +95,7 @@ class Scene:
         """A fresh look at the cluster; its columns may be changed at will."""
         columns = Columns(self.cluster.ledger)
         columns.sync()
-        return View(columns, self.cluster.nodes, self.typical)
+        return View(columns, self.cluster.nodes, self.typical, self.engine.look())
 
     def row_of(self, pod: str) -> int:
         """The row of ``name`` or ``namespace/name``.

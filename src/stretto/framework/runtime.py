@@ -105,6 +105,14 @@ class Engine:
         self._cures[class_id] = serial, cures
         return cures
 
+    def look(self) -> Look | None:
+        """Who is where now, in a copy of its own; ``None`` where no rule counts anybody."""
+        if not self.cluster.domains.populations:
+            return None
+        view = DomainView(self.between, self.cluster)
+        view.sync()
+        return Look(view)
+
     def is_eligible(self, class_id: int, slot: int) -> bool:
         """Whether the static filters let a class onto a slot now."""
         row = self.eligibility.filter_row(self.cluster.classes[class_id])

@@ -23,6 +23,11 @@ class Look:
         self._view = view
         self._geography = view.tables.geography
 
+    def leave_out(self, class_id: int, slot: int) -> None:
+        """Look on as if one pod of a class were not on its slot."""
+        self._view.ready(np.array([class_id], np.int32))
+        self._view.take(class_id, slot, -1)
+
     @property
     def size(self) -> int:
         """Number of slots."""
