@@ -101,7 +101,7 @@ class Census:
         """Why a class does not fit; where it does, its pods only wait for their turn."""
         cluster = self._engine.cluster
         self._columns.sync()
-        view = View(self._columns, cluster.nodes, self._engine.typical)
+        view = View(self._columns, cluster.nodes, self._engine.typical, self._engine.look())
         pod = cluster.classes[class_id]
         slots = cluster.nodes.live_slots()
         said = of_nodes(Inquiry(self._engine.profile.filters, pod, view, slots))

@@ -185,3 +185,17 @@ def test_preemptions_are_counted_with_their_victims() -> None:
     (buckets,) = measured.family("scheduler_preemption_victims").buckets.values()
     assert (buckets.total, buckets.counts.tolist()[:2]) == (2.0, [0, 1])
     assert measured.values("scheduler_schedule_attempts")["scheduled", "stretto"] == 3
+
+
+def test_rules_between_pods_are_reasons_like_any_other() -> None:
+    measured = Measured()
+    term = {
+        "labelSelector": {"matchLabels": {"app": "db"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    labels = {"app": "db"}
+    measured.at.submit(*(make_pod(f"db-{i}", labels=labels, spec={"affinity": anti}) for i in "ab"))
+    measured.at.settle()
+    assert measured.values("scheduler_unschedulable_pods") == {("InterPodAffinity", "stretto"): 1}
+    assert sum(measured.values("stretto_waiting_pods").values()) == 1
