@@ -216,10 +216,11 @@ class Runtime:
 
         Counts each feasible slot by its scarcest resource, ports and devices as one pod each.
         """
-        row = self.row(class_id)
-        feasible = np.flatnonzero(row)
+        feasible = np.flatnonzero(self.row(class_id))
         if not len(feasible):
             return 0
+        if self.engine.cluster.classes[class_id].wants.hard:  # its own pods may open more
+            feasible = np.flatnonzero(self._own_row(class_id))
         table = self.engine.compiler.table
         n = int(table.requests[class_id])
         bound = np.full(len(feasible), np.iinfo(np.int32).max, np.int64)
@@ -232,22 +233,26 @@ class Runtime:
 
     def row(self, class_id: int) -> npt.NDArray[np.int16]:
         """int16[slot]: 0 where the class may not go now, else 1 + its score (a view, read only)."""
+        return self._among_others(class_id, self._own_row(class_id))
+
+    def _own_row(self, class_id: int) -> npt.NDArray[np.int16]:
+        """The row without other pods."""
         if self.columns.size == 0:
             return np.zeros(0, np.int16)
         self._make_ready(np.array([class_id], np.int32))
         if self._plain and self._kernel.score_row is not None:
             made = np.empty(self.columns.size, np.int16)
             self._kernel.score_row(self._program(), class_id, self._state(), made)
-            return self._among_others(class_id, made)
+            return made
         cache = self._cache()
         self._kernel.refresh(self._program(), class_id, self._state(), cache, *self._log())
         row: npt.NDArray[np.int16] = self._entries.row[self._entries.entry[class_id]]
-        return self._among_others(class_id, row)
+        return row
 
     def _among_others(self, class_id: int, row: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
         """A row with what other pods make of it."""
         slots = np.arange(len(row))
-        if self._concerns_others(np.array([class_id], np.int32)):
+        if len(row) and self._concerns_others(np.array([class_id], np.int32)):
             between = self.between
             row = domain_formulas.overlay(between.table, between.state, class_id, row, slots)
         if self.engine.asked.over_domains:

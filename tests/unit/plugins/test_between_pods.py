@@ -232,3 +232,25 @@ def test_defaults_are_read_and_misspelt_ones_are_named() -> None:
 def defaults(**args: Any) -> Any:
     config = [{"name": "PodTopologySpread", "args": args}]
     return load_profile({"profiles": [{"pluginConfig": config}]}).default_spread
+
+
+def test_a_gang_whose_members_want_each_other_is_woken_when_there_is_room() -> None:
+    harness = Harness([make_node("n0", cpu="2", zone="a")], config={"tier": "numpy"})
+    harness.submit(pod("old", "x", cpu="2"))
+    harness.settle()
+    harness.group("g", 2)
+    harness.submit(pod("web", "web", near("db"), group="g"), pod("db", "db", group="g"))
+    assert nodes_of(harness, "web", "db") == ["", ""]
+    harness.delete("old")
+    harness.settle(30.0)
+    assert nodes_of(harness, "web", "db") == ["n0", "n0"]
+
+
+def test_a_gang_that_must_be_spread_fits_beside_an_uneven_start() -> None:
+    harness = three_zones(3)
+    harness.submit(pod("p", "web", cpu="1"))
+    harness.settle()
+    harness.group("g", 8)
+    harness.submit(*(pod(f"g{i}", "web", spec=spread("web"), group="g") for i in range(8)))
+    zones = zones_of(harness, "p", *(f"g{i}" for i in range(8)))
+    assert sorted(zones.count(zone) for zone in "abc") == [3, 3, 3]

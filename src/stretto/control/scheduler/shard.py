@@ -24,6 +24,9 @@ from stretto.state.units import Cure, Dispatch, Setback, Unit, Why
 BATCH: Final = 1024
 """Pods placed in one cycle: large enough to pay for a kernel call, small enough to answer soon."""
 
+NO_CLASS: Final = -1
+"""In place of a class to blame: no single one is."""
+
 CuresOf = Callable[[int], Cure]
 """Class id to the events that may turn its "no" into a "yes"."""
 
@@ -175,8 +178,24 @@ class Shard:
             return _given_back(dispatch.unit, left)
         if placement.said and any(start <= i < start + len(answers) for i in placement.said):
             return _as_said(dispatch, left, start, placement)
+        together = self._cures_together(dispatch, left)
+        if together is not None:
+            return Setback(dispatch.unit, left, NO_CLASS, together)
         class_id = int(self._pods.class_id[self._first_misfit(dispatch, left)])
         return Setback(dispatch.unit, left, class_id, self._cures_of(class_id))
+
+    def _cures_together(self, dispatch: Dispatch, left: tuple[int, ...]) -> Cure | None:
+        """What may cure a gang of which some wait for others of it; ``None`` for other units.
+
+        That one of them has no room now says nothing: whom it waits for may have none either.
+        """
+        class_ids = set(self._pods.class_id[list(left)].tolist())
+        if not dispatch.unit.is_gang or len(class_ids) < 2:
+            return None
+        cures = Cure.NONE
+        for class_id in class_ids:
+            cures |= self._cures_of(class_id)
+        return cures if cures & Cure.POD_PLACED else None
 
     def _first_misfit(self, dispatch: Dispatch, left: tuple[int, ...]) -> int:
         """The first row whose class has no room now; else (a gang that is short) the first."""
