@@ -36,6 +36,8 @@ class Asked:
     runs: bool
     #: Files with rules of their own.
     plugin: tuple[Path, ...]
+    #: Whether to say when the pod is expected to start.
+    when: bool
 
 
 @options.command(
@@ -57,6 +59,7 @@ class Asked:
 )
 @click.option("--runs", is_flag=True, help="List the records of runs and do nothing else.")
 @options.PLUGIN
+@click.option("--when", is_flag=True, help="Say when it is expected to start, too.")
 def explain(common: Common, asked: Asked) -> None:
     """Say why a pod is pending, or why it is where it is.
 
@@ -114,7 +117,36 @@ def _answer(console: Console, asked: Asked, run: str, scene: "Scene") -> None:
     else:
         said = explain_pod(scene, asked.pod)
         _show(console, said)
-    console.json(SCHEMA, {"run": run, **msgspec.to_builtins(said)})
+    told = {"run": run, **msgspec.to_builtins(said)}
+    if asked.when:
+        told["expected_start_s"] = _show_when(console, asked)
+    console.json(SCHEMA, told)
+
+
+def _show_when(console: Console, asked: Asked) -> float | None:
+    """Seconds until the pod's unit is expected to start; ``None`` where that is not to be seen."""
+    from math import isfinite
+
+    from stretto.sim.copies import Copy, state_of
+    from stretto.sim.forecast import forecast
+    from stretto.sim.live_setup import Rules
+
+    state = state_of(asked.run)
+    copy = Copy(state, Rules(state.profile, "numpy", plugins=asked.plugin))
+    copy.settle()
+    pods = copy.plane.cluster.pods
+    space, _, name = asked.pod.rpartition("/")
+    key = f"{space or 'default'}/{name}"
+    row = next((row for row in pods.rows().tolist() if pods.key(row) == key), None)
+    unit = None if row is None else copy.plane.units.of_row(row)
+    if row is None or pods.slot[row] >= 0 or unit is None:
+        return None
+    after = forecast(copy.plane, asked=[unit.key]).after_s[unit.key]
+    if not isfinite(after):
+        console.data("\nNothing that says how long it runs would make room for it.")
+        return None
+    console.data(f"\nExpected to start in {after:,.0f} s, if nothing else comes.")
+    return after
 
 
 def _list_runs(console: Console, records: "Records") -> None:

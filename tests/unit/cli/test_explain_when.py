@@ -1,0 +1,49 @@
+"""``stretto explain --when``: the estimated start, simulated on a copy of what a store holds."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stretto.api.kinds import NODE, POD
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.cli.main import cli
+from stretto.stores.sqlite import SqliteStore
+from stretto.testing import make_node, make_pod
+
+
+def stored(path: Path, runs: str | None) -> str:
+    """A store with one core: pod a has it (for a time, if that is said), b and c wait."""
+    store = SqliteStore(path, ManualClock(), Rng(0))
+    store.create(NODE, [make_node("n", cpu="1")])
+    for name, node, lasts in (("a", "n", runs), ("b", "", "50"), ("c", "", "50")):
+        notes = {} if lasts is None else {"stretto.dev/duration": lasts}
+        bound = {"node": node} if node else {}
+        store.create(POD, [make_pod(name, cpu="1", annotations=notes, **bound)])  # type: ignore[arg-type]
+    store.close()
+    return f"sqlite:{path}"
+
+
+def explain(pod: str, run: str, *more: str) -> Result:
+    return CliRunner().invoke(cli, ["explain", pod, "--run", run, "--when", "-q", *more])
+
+
+@pytest.mark.parametrize(("pod", "after"), [("b", 100), ("default/c", 150)])
+def test_who_waits_is_told_when_it_is_expected_to_start(
+    tmp_path: Path, pod: str, after: float
+) -> None:
+    done = explain(pod, stored(tmp_path / "run.db", "100"), "--json", "-")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["expected_start_s"] == pytest.approx(after, abs=1)
+
+
+def test_where_nothing_says_how_long_it_runs_there_is_no_answer(tmp_path: Path) -> None:
+    done = explain("b", stored(tmp_path / "run.db", None))
+    assert "Nothing that says how long it runs" in done.stdout
+
+
+def test_who_has_a_node_is_not_told_anything_more(tmp_path: Path) -> None:
+    done = explain("a", stored(tmp_path / "run.db", "100"), "--json", "-")
+    assert json.loads(done.stdout)["expected_start_s"] is None
