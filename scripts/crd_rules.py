@@ -1,0 +1,198 @@
+"""What the structs of our kinds cannot say: bounds, CEL rules, printer columns.
+
+Paths are ``Kind.field.field``; ``[]`` is an item of a list, ``{}`` a value of a map.
+"""
+
+from typing import Any, Final
+
+INT32: Final = 2**31 - 1
+NAME: Final = {"maxLength": 253}
+KEY: Final = {"maxLength": 316}
+
+
+def rule(expression: str, message: str, **more: Any) -> dict[str, Any]:
+    """One CEL rule."""
+    return {"rule": expression, "message": message, **more}
+
+
+def rules(*each: dict[str, Any]) -> dict[str, Any]:
+    """CEL rules at one place."""
+    return {"x-kubernetes-validations": list(each)}
+
+
+AMOUNTS: Final = {
+    "maxProperties": 32,
+    **rules(
+        rule(
+            "self.all(name, isQuantity(string(self[name])))",
+            "every amount is a quantity such as 500m, 2 or 4Gi",
+        ),
+        rule(
+            "self.all(name, !isQuantity(string(self[name]))"
+            " || !quantity(string(self[name])).isLessThan(quantity('0')))",
+            "every amount is 0 or more: remove the minus sign",
+        ),
+    ),
+}
+WITHIN_LIMIT: Final = (
+    "!has(self.guarantee) || !has(self.limit) || self.guarantee.all(name,"
+    " !(name in self.limit)"
+    " || !isQuantity(string(self.guarantee[name])) || !isQuantity(string(self.limit[name]))"
+    " || quantity(string(self.guarantee[name])).compareTo(quantity(string(self.limit[name]))) <= 0)"
+)
+_ONCE: Final = rules(
+    rule(
+        "self.all(one, self.exists_one(other, other.topologyKey == one.topologyKey))",
+        "each topologyKey only once: remove one of the two",
+    )
+)
+_TERMS: Final = {"maxItems": 16, **_ONCE}
+
+
+def _affinity(path: str) -> dict[str, dict[str, Any]]:
+    """Rules of a PodGroup's affinity."""
+    terms = ("required", "preferred")
+    return {
+        **{f"{path}.{each}": _TERMS for each in terms},
+        **{f"{path}.{each}[].topologyKey": {"minLength": 1, **KEY} for each in terms},
+        f"{path}.sortRules": {"maxItems": 16},
+        f"{path}.sortRules[].resource": {"enum": ["GPU", "CPU", "Memory"]},
+        f"{path}.sortRules[].dimension": {"enum": ["Capacity", "Available"]},
+        f"{path}.sortRules[].order": {"enum": ["Ascending", "Descending"]},
+        f"{path}.nodeSelector.nodeSelectorTerms": {"maxItems": 64},
+        f"{path}.nodeSelector": rules(
+            rule(
+                "!has(self.nodeSelectorTerms) || self.nodeSelectorTerms.all(term,"
+                " !has(term.matchFields) || size(term.matchFields) == 0)",
+                "labels only, because a group goes to many nodes: use matchExpressions",
+            )
+        ),
+    }
+
+
+_EFFECT: Final = {"enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"]}
+
+RULES: Final[dict[str, dict[str, Any]]] = {
+    # ------------------------------------------------------------ Queue
+    "Queue": rules(
+        rule(
+            "!has(self.spec) || !has(self.spec.parent) || self.spec.parent != self.metadata.name",
+            "a queue is not part of itself: name another queue, or none for a root",
+            fieldPath=".spec.parent",
+        )
+    ),
+    "Queue.spec": rules(
+        rule(
+            WITHIN_LIMIT,
+            "of no resource more than the limit: raise the limit or lower the guarantee",
+            fieldPath=".guarantee",
+        )
+    ),
+    "Queue.spec.parent": NAME,
+    "Queue.spec.policy": {"default": "FIFO"},
+    "Queue.spec.resource": {"default": "cpu", "minLength": 1, **KEY},
+    "Queue.spec.weight": {
+        "default": 1,
+        "maximum": INT32,
+        **rules(
+            rule("self >= 1", "a queue without weight would starve: give 1 or more, or delete it")
+        ),
+    },
+    "Queue.spec.resourceWeights": {"maxProperties": 32},
+    "Queue.spec.resourceWeights{}": {"minimum": 1, "maximum": INT32},
+    "Queue.spec.guarantee": AMOUNTS,
+    "Queue.spec.limit": AMOUNTS,
+    "Queue.spec.maxRunningUnits": {
+        "maximum": INT32,
+        **rules(rule("self >= 0", "leave it out for any number; 0 closes the queue")),
+    },
+    "Queue.status.conditions": {
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+    },
+    # ------------------------------------------------------------ PodGroup
+    "PodGroup.spec.minMember": {
+        "format": "int32",
+        "maximum": INT32,
+        **rules(rule("self >= 1", "a gang has at least one pod; 1 admits each pod alone")),
+    },
+    "PodGroup.spec.scheduleTimeoutSeconds": {
+        "format": "int32",
+        "default": 300,
+        "maximum": INT32,
+        **rules(rule("self >= 1", "1 second or more; leave it out for 300")),
+    },
+    "PodGroup.spec.priorityClassName": NAME,
+    **_affinity("PodGroup.spec.affinity.podGroupAffinity"),
+    **_affinity("PodGroup.spec.affinity.podGroupAntiAffinity"),
+    # ------------------------------------------------------------ others
+    "Reservation.spec.ttl": rules(rule("self >= 0", "seconds, 0 or more")),
+    "NMNode.spec.taints[].effect": _EFFECT,
+    "NMNode.spec.taints[].key": {"minLength": 1, **KEY},
+    "CustomNodeResource.spec.taints[].effect": _EFFECT,
+    "CustomNodeResource.spec.taints[].key": {"minLength": 1, **KEY},
+    "CustomNodeResource.status.topologyZone[].type": {"minLength": 1},
+}
+
+EXTRA: Final[dict[str, dict[str, Any]]] = {
+    "Scheduler": {"spec": {"description": "Nothing; Gödel's shards write it.", "type": "object"}},
+}
+"""Fields on the wire that nobody reads."""
+
+SHORT: Final = {"PodGroup": "pg", "CustomNodeResource": "kcnr", "Queue": "sq"}
+"""What kubectl may be told for short; ``q`` is Volcano's."""
+
+
+def _column(name: str, path: str, kind: str = "string", *, wide: bool = False) -> dict[str, Any]:
+    return {"name": name, "type": kind, "jsonPath": path, **({"priority": 1} if wide else {})}
+
+
+COLUMNS: Final[dict[str, list[dict[str, Any]]]] = {
+    "Queue": [
+        _column("Parent", ".spec.parent"),
+        _column("Policy", ".spec.policy"),
+        _column("Weight", ".spec.weight", "integer"),
+        _column("Guarantee", ".spec.guarantee"),
+        _column("Used", ".status.used"),
+        _column("Pending", ".status.pending", "integer"),
+        _column("Running", ".status.running", "integer"),
+        _column("Limit", ".spec.limit", wide=True),
+        _column("Borrowed", ".status.borrowed", wide=True),
+        _column("Share", ".status.shareMilli", "integer", wide=True),
+        _column("State", ".status.state", wide=True),
+    ],
+    "PodGroup": [
+        _column("Phase", ".status.phase"),
+        _column("MinMember", ".spec.minMember", "integer"),
+        _column("Pending", ".status.pending", "integer"),
+        _column("Running", ".status.running", "integer"),
+        _column("Succeeded", ".status.succeeded", "integer", wide=True),
+        _column("Failed", ".status.failed", "integer", wide=True),
+        _column("Owner", ".status.occupiedBy", wide=True),
+    ],
+    "Scheduler": [
+        _column("Phase", ".status.phase"),
+        _column("Heartbeat", ".status.lastUpdateTime", "date"),
+        _column("Pending", ".status.metricsStatus.pendingPods", "integer"),
+        _column("Host", ".status.currentHost", wide=True),
+    ],
+    "Movement": [
+        _column("Creator", ".spec.creator"),
+        _column("Generation", ".spec.generation", "integer"),
+    ],
+    "Reservation": [
+        _column("Phase", ".status.phase"),
+        _column("Node", ".spec.nodename"),
+        _column("TTL", ".spec.ttl", "integer"),
+        _column("Owner", ".status.currentOwners.name", wide=True),
+    ],
+    "CustomNodeResource": [
+        _column("Policy", ".status.topologyPolicy"),
+        _column("Reclaimed", ".status.resources.allocatable"),
+    ],
+    "NMNode": [
+        _column("Status", ".status.nodeStatus"),
+        _column("Allocatable", ".status.resourceAllocatable"),
+    ],
+}
+"""What ``kubectl get`` shows; those of priority 1 with ``-o wide``."""

@@ -1,0 +1,206 @@
+"""Writes deploy/crds/*.yaml: structural schemas of our kinds, from the structs that read them.
+
+Types, names, defaults and sentences come from ``stretto.api``; what a struct cannot say (bounds,
+CEL rules, printer columns) stands in ``crd_rules.py``. ``--check`` says whether the files are in
+step.
+"""
+
+import argparse
+import re
+import sys
+from inspect import getsource
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+from crd_rules import COLUMNS, EXTRA, RULES, SHORT
+from msgspec import inspect
+
+from stretto.api.codec import STRUCTS
+from stretto.api.kinds import KINDS, Kind
+from stretto.api.meta import ObjectMeta
+from stretto.api.pods import Container
+
+FOLDER: Final = Path(__file__).resolve().parents[1] / "deploy" / "crds"
+OURS: Final = (".kubewharf.io", ".stretto.dev")
+HEADER: Final = (
+    "# Made by scripts/crds.py from the structs of stretto.api: change those, then run it.\n"
+)
+DEPTH: Final = 2
+"""How often a type stands inside itself (zones in zones) before anything is let in."""
+OPEN: Final[dict[str, Any]] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+QUANTITY: Final[dict[str, Any]] = {
+    "x-kubernetes-int-or-string": True,
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "maxLength": 64,
+}
+_SCALARS: Final = {
+    inspect.StrType: {"type": "string"},
+    inspect.BoolType: {"type": "boolean"},
+    inspect.IntType: {"type": "integer", "format": "int64"},
+    inspect.FloatType: {"type": "number"},
+}
+
+
+def kinds() -> tuple[Kind, ...]:
+    """The kinds that are not Kubernetes' own."""
+    return tuple(kind for kind in KINDS if kind.group.endswith(OURS))
+
+
+def definition(kind: Kind) -> dict[str, Any]:
+    """The CustomResourceDefinition of a kind."""
+    version = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [*COLUMNS[kind.kind], AGE],
+        "schema": {"openAPIV3Schema": root(kind)},
+    }
+    names = {
+        "kind": kind.kind,
+        "listKind": f"{kind.kind}List",
+        "plural": kind.plural,
+        "singular": kind.kind.lower(),
+        "categories": ["stretto"],
+    }
+    if kind.kind in SHORT:
+        names["shortNames"] = [SHORT[kind.kind]]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": kind.resource},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "names": names,
+            "versions": [version],
+        },
+    }
+
+
+AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+
+
+def root(kind: Kind) -> dict[str, Any]:
+    """The schema of a whole object."""
+    struct = STRUCTS[kind]
+    schema = _struct(struct, kind.kind, ())
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+        **EXTRA.get(kind.kind, {}),
+        **{name: each for name, each in schema["properties"].items() if name != "metadata"},
+    }
+    required = [name for name in schema.pop("required", []) if name != "metadata"]
+    return {**schema, "properties": properties, **({"required": required} if required else {})}
+
+
+def _struct(struct: type, path: str, above: tuple[type, ...]) -> dict[str, Any]:
+    """A struct's schema; ``path`` is where it stands, ``above`` what it stands in."""
+    about = inspect.type_info(struct)
+    assert isinstance(about, inspect.StructType)
+    told = sentences(struct)
+    properties = {}
+    for field in about.fields:
+        at = f"{path}.{field.encode_name}"
+        schema = _type(field.type, at, (*above, struct))
+        if field.encode_name.endswith("Time") or field.encode_name == "timeAdded":
+            schema = {**schema, "format": "date-time"}
+        rules = RULES.get(at, {})
+        properties[field.encode_name] = {"description": told[field.name], **schema, **rules}
+    required = [each.encode_name for each in about.fields if each.required]
+    first = (struct.__doc__ or "").split("\n")[0]
+    return {
+        "description": first,
+        "type": "object",
+        "properties": properties,
+        **({"required": required} if required else {}),
+        **({"x-kubernetes-preserve-unknown-fields": True} if struct is Container else {}),
+        **RULES.get(path, {}),
+    }
+
+
+def _type(about: inspect.Type, path: str, above: tuple[type, ...]) -> dict[str, Any]:
+    """The schema of any type that a wire struct has."""
+    if isinstance(about, inspect.UnionType):
+        return _union(about, path, above)
+    if isinstance(about, inspect.Metadata):
+        return _type(about.type, path, above)
+    if isinstance(about, inspect.StructType):
+        if about.cls is ObjectMeta or above.count(about.cls) >= DEPTH:
+            return dict(OPEN)
+        return _struct(about.cls, path, above)
+    if isinstance(about, inspect.EnumType):
+        return {"type": "string", "enum": [each.value for each in about.cls]}
+    if isinstance(about, inspect.VarTupleType):
+        return {"type": "array", "items": _type(about.item_type, f"{path}[]", above)}
+    if isinstance(about, inspect.DictType):
+        values = _type(about.value_type, f"{path}{{}}", above)
+        return {
+            "type": "object",
+            "additionalProperties": {**values, **RULES.get(f"{path}{{}}", {})},
+        }
+    if isinstance(about, inspect.RawType):
+        return {"x-kubernetes-preserve-unknown-fields": True}
+    return dict(_SCALARS[type(about)])
+
+
+def _union(about: inspect.UnionType, path: str, above: tuple[type, ...]) -> dict[str, Any]:
+    empty = (inspect.NoneType,)
+    parts = [each for each in about.types if not isinstance(each, empty)]
+    if any(isinstance(each, inspect.RawType) for each in parts):
+        return {"x-kubernetes-preserve-unknown-fields": True}
+    if len(parts) == 1:
+        return _type(parts[0], path, above)
+    if any(isinstance(each, inspect.StrType) for each in parts):
+        return dict(QUANTITY)
+    return {"type": "number"}
+
+
+def sentences(struct: type) -> dict[str, str]:
+    """What the comments before a struct's fields, and those of its bases, say."""
+    told: dict[str, str] = {}
+    for each in reversed(struct.__mro__):
+        if not issubclass(each, msgspec.Struct) or each is msgspec.Struct:
+            continue
+        found = re.findall(r"((?:^ +#: .*\n)+) +(\w+):", getsource(each), re.MULTILINE)
+        for comment, name in found:
+            words = " ".join(line.strip().removeprefix("#: ") for line in comment.splitlines())
+            told[name] = words.replace("``", "")
+    return told
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what stands twice twice, because anchors are hard to read."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Whether to write the data out: always."""
+        return True
+
+
+def text_of(kind: Kind) -> str:
+    """The file of a kind."""
+    return HEADER + yaml.dump(definition(kind), Dumper=_Plain, sort_keys=False, width=110)
+
+
+def main() -> int:
+    """Write the files, or say which are out of step."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if out of step")
+    check = parser.parse_args().check
+    stale = []
+    for kind in kinds():
+        path, text = FOLDER / f"{kind.plural}.yaml", text_of(kind)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path.name)
+            if not check:
+                path.write_text(text, encoding="utf-8")
+    print("\n".join(stale) or "in step")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
