@@ -16,6 +16,7 @@ from stretto.api.core import Namespace, Node
 from stretto.api.pods import Pod
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.state.pods import NO_SLOT
+from stretto.state.units import Cure
 from stretto.testing import make_node, make_pod
 from tests.books import DELETED, MODIFIED, Books
 
@@ -144,6 +145,7 @@ class World:
         self.spaces[name] = {"team": self.pick(("x", "y", "z"))}
         self.cluster.objects.put(namespace(name, self.spaces[name]))
         self.cluster.domains.reconsider((name,))
+        self.cluster.changes.cures |= Cure.NAMESPACE_CHANGED
 
     def happen(self) -> None:
         """Something that others do."""
