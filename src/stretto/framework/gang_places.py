@@ -38,7 +38,7 @@ class Level(NamedTuple):
     #: int32[slot]: domain of each slot; -1 where a label is missing.
     domain: npt.NDArray[np.int32]
     #: Number of domains.
-    count: int
+    domains: int
     #: int32[k]: slots in a domain, domain after domain.
     slots: npt.NDArray[np.int32]
     #: int64[domain + 1]: first slot of each domain.
@@ -165,9 +165,10 @@ class GangPlaces:
 
         def total(column: int, *, free: bool) -> npt.NDArray[np.float64]:
             amounts = _column(columns, column, free=free)[slots]
-            return np.bincount(where, weights=amounts, minlength=level.count)
+            sums = np.bincount(where, weights=amounts, minlength=level.domains)
+            return np.asarray(sums, np.float64)
 
-        holds = np.bincount(where, minlength=level.count) > 0
+        holds = np.bincount(where, minlength=level.domains) > 0
         for column, amount in (*wanted.amounts, (-1, wanted.gpu_milli)):
             if amount > 0:
                 holds &= total(column, free=True) >= amount
@@ -199,10 +200,10 @@ def _column(columns: Columns, column: int, *, free: bool) -> npt.NDArray[np.int3
     """int32[slot]: what nodes have, or have free, of a resource; GPUs in milli."""
     if column >= 0:
         amounts = columns.free[column] if free else columns.alloc[column]
-        return np.maximum(amounts, np.int32(0))
+        return np.asarray(np.maximum(amounts, np.int32(0)), np.int32)
     known = columns.ledger.resources.known(GPU)
     if known is not None:
-        return _column(columns, known, free=free) * np.int32(1000)
+        return np.asarray(_column(columns, known, free=free) * np.int32(1000), np.int32)
     gpus = columns.device_kind == columns.ledger.devices.kind_number(GPU)
     amounts = np.where(gpus, columns.device_free if free else 1000, 0)
     return np.asarray(amounts.sum(axis=1), np.int32)

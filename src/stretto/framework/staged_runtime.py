@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.rng import Rng
+from stretto.framework.among_runtime import AmongRuntime
 from stretto.framework.gang_places import GangPlaces, Places, Wanted, is_directed
 from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.runtime import Engine
-from stretto.framework.within_runtime import WithinRuntime, new_job
+from stretto.framework.within_runtime import new_job
 from stretto.framework.zone_program import Caps, Job, Search, no_caps
 from stretto.state.classes import STAGED, PodClass
 from stretto.state.pods import NO_SLOT
@@ -65,7 +66,7 @@ _BOUND: Final = _Task(0, 0, 1, None, (), None)
 """A single pod that asks for NUMA nodes and nothing else of this kind."""
 
 
-class StagedRuntime(WithinRuntime):
+class StagedRuntime(AmongRuntime):
     """Places every pod of one shard."""
 
     def __init__(self, engine: Engine, rng: Rng, tier: str = "auto", units: Units | None = None):
@@ -94,13 +95,15 @@ class StagedRuntime(WithinRuntime):
         """Runs of plain units and runs of others, one after another."""
         answer = np.full(len(ids), NOT_TRIED, np.int32)
         masks = np.zeros(len(ids), np.int32)
-        units, u = len(request.at_least), 0
+        units, u, others = len(request.at_least), 0, None
+        concerned = self._concerns_others(ids)
         while u < units:
             first = u
-            simple = u in tasks and tasks[u].simple
+            social = concerned and self._is_social(request, u)
+            simple = u in tasks and tasks[u].simple and not social
             while u < units and _kind(tasks, u) == _kind(tasks, first):
                 u += 1
-                if first in tasks and not simple:
+                if first in tasks and (not simple or (concerned and self._is_social(request, u))):
                     break
             part = _part(request, ids, first, u)
             if first not in tasks:
@@ -113,9 +116,17 @@ class StagedRuntime(WithinRuntime):
                 placed = self._place_directed(part, tasks[first])
             start, stop = int(request.starts[first]), int(request.starts[u])
             answer[start:stop], masks[start:stop] = placed.slots, placed.devices
+            others = others or placed.others
             if placed.tried < u - first or self._blocks(request, u - 1, answer):
-                return Placement(answer, masks, first + placed.tried)
-        return Placement(answer, masks, units)
+                return Placement(answer, masks, first + placed.tried, others=others)
+        return Placement(answer, masks, units, others=others)
+
+    def _is_social(self, request: Request, u: int) -> bool:
+        """Whether rules between pods concern a unit of a request."""
+        if u >= len(request.at_least):
+            return False
+        start, stop = int(request.starts[u]), int(request.starts[u + 1])
+        return self._concerns_others(np.asarray(request.class_ids[start:stop], np.int32))
 
     def _blocks(self, request: Request, u: int, answer: npt.NDArray[np.int32]) -> bool:
         """Whether a unit was a blocking one and failed."""
@@ -232,7 +243,11 @@ class StagedRuntime(WithinRuntime):
             if answer[i] < 0:
                 alone = Request(ids[i : i + 1], [0, 1], [1], rows=part.rows[i : i + 1])
                 bound = self._is_bound(alone, 0, 1)
-                placed = self._place_open(alone) if bound else super().place(alone)
+                if bound and self._concerns_others(ids[i : i + 1]):
+                    nothing = no_caps(self.columns.size)
+                    placed = self._place_among(alone, self._everywhere(), nothing, [1])
+                else:
+                    placed = self._place_open(alone) if bound else super().place(alone)
                 answer[i], masks[i] = placed.slots[0], placed.devices[0]
         return Placement(answer, masks, 1)
 
@@ -277,6 +292,8 @@ class StagedRuntime(WithinRuntime):
         search = self._everywhere() if task.places is None else self._search(task.places)
         least = max(1, task.at_least)
         goals = [least] if task.places is None or least == len(ids) else [len(ids), least]
+        if self._concerns_others(ids):
+            return self._place_among(part, search, self._caps(task, search), goals)
         job = new_job(ids, [0, len(ids)], goals[:1], [False])
         for goal in goals:
             job = new_job(ids, [0, len(ids)], [goal], [False])

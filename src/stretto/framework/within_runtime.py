@@ -64,11 +64,17 @@ class WithinRuntime(Runtime):
         return Placement(job.slot, job.mask, tried)
 
     def _try_on(self, slots: npt.NDArray[np.int32], ids: npt.NDArray[np.int32]) -> Job:
-        """One pod on some slots."""
+        """One pod on some slots, as far as other pods let it go there."""
+        concerned, class_id = self._concerns_others(ids), int(ids[0])
+        if concerned:
+            slots = slots[self.row(class_id)[slots] > 0]
         job = new_job(ids, [0, 1], [1], [False])
         start = np.array([0, len(slots)], np.int32)
         search = Search(slots, start, np.zeros(len(slots), np.uint8), np.zeros(1, np.int64))
         self._run(self._work(search, job, no_caps(len(slots))))
+        if concerned and job.slot[0] >= 0:
+            self.between.take(class_id, int(job.slot[0]), 1)
+            self.between.placed(ids, job.slot)
         return job
 
     def _run(self, work: Work) -> int:
@@ -91,8 +97,7 @@ class WithinRuntime(Runtime):
     def _has_rows(self, class_ids: npt.NDArray[np.int32]) -> bool:
         """Whether the plain runtime's rows say what slots are worth to these classes."""
         chosen = self.engine.compiler.table.extra_row[class_ids] >= 0
-        social = self.engine.cluster.classes.social[class_ids] > 0
-        return not (chosen.any() or social.any())
+        return not (chosen.any() or self._concerns_others(class_ids))
 
     def _compiles(self, work: Work) -> bool:
         """Whether the compiled kernels are used: not before there is work for them.

@@ -26,7 +26,7 @@ class Zones(NamedTuple):
     """A snapshot of the NUMA nodes of all slots."""
 
     #: uint8[slot]: how many NUMA nodes.
-    count: npt.NDArray[np.uint8]
+    count: npt.NDArray[np.uint8]  # type: ignore[assignment]  # hides tuple.count, unused
     #: int8[slot, zone]: index of the socket.
     socket: npt.NDArray[np.int8]
     #: int64[slot, zone, column]: what there is.

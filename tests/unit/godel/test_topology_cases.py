@@ -173,3 +173,51 @@ def test_case_35_without_anything_required_every_node_comes_last() -> None:
     harness = racks()
     found = names(harness, places(harness, preferred=["row", "rack"]))
     assert found == ["small", "middle", "large", "3 racks", "3 racks"]
+
+
+# ---------------------------------------------------------------- beside rules between pods
+
+
+def apart(app: str) -> dict:
+    """A spec whose pods keep away from each other, host by host."""
+    term = {
+        "labelSelector": {"matchLabels": {"app": app}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    wanted = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return {"affinity": {"podAntiAffinity": wanted}}
+
+
+def test_a_gang_for_one_rack_keeps_its_pods_apart_too() -> None:
+    harness = racks()
+    required = {"podGroupAffinity": {"required": [{"topologyKey": "rack"}]}}
+    harness.create(POD_GROUP, make_group("g", 3, affinity=required))
+    members = {"labels": {"app": "a"}, "group": "g", "spec": apart("a")}
+    harness.submit(*(make_pod(f"p{i}", cpu="1", **members) for i in range(3)))
+    harness.settle()
+    assert sorted(harness.placements().values()) == ["large-0", "large-1", "large-2"]
+
+
+def test_a_gang_that_cannot_be_apart_in_one_rack_leaves_no_trace() -> None:
+    harness = racks()
+    required = {"podGroupAffinity": {"required": [{"topologyKey": "rack"}]}}
+    harness.create(POD_GROUP, make_group("g", 4, affinity=required))
+    members = {"labels": {"app": "a"}, "group": "g", "spec": apart("a")}
+    harness.submit(*(make_pod(f"p{i}", cpu="1", **members) for i in range(4)))
+    harness.settle()
+    harness.submit(*(make_pod(f"q{i}", cpu="8") for i in range(6)))
+    harness.settle()
+    nodes = harness.placements()
+    assert [nodes[f"p{i}"] for i in range(4)] == [""] * 4
+    assert (all(nodes[f"q{i}"] for i in range(6)), harness.breaches()) == (True, [])
+
+
+def test_pods_on_numa_nodes_keep_apart_too() -> None:
+    nodes = [make_node(name, cpu="16", memory="32Gi") for name in ("a", "b")]
+    harness = Harness(nodes, config=PLAIN)
+    zone = {"cpu": "8", "memory": "16Gi"}
+    harness.create(CUSTOM_NODE_RESOURCE, *(make_report(n, [zone, zone]) for n in ("a", "b")))
+    members = {"labels": {"app": "a"}, "spec": apart("a"), "annotations": numa_notes()}
+    harness.submit(*(make_pod(f"p{i}", cpu="2", **members) for i in range(3)))
+    harness.settle()
+    assert (sorted(harness.placements().values()), harness.breaches()) == (["", "a", "b"], [])
