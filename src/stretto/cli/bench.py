@@ -6,6 +6,7 @@ from stretto.base.errors import CheckFailedError
 from stretto.cli import options
 from stretto.cli.options import Common
 from stretto.lab.asked import EngineBench
+from stretto.lab.kube.bench_asked import KUBE_SCHEDULER, LEAST_NODES, STRETTO, WORKLOADS, KubeBench
 
 SHARE = click.FloatRange(0, 1)
 POSITIVE = click.IntRange(min=1)
@@ -113,4 +114,97 @@ def engine(common: Common, asked: EngineBench) -> None:
         )
 
 
+@options.command(
+    "kube",
+    KubeBench,
+    example="""
+        stretto bench kube --workload basic,spread --nodes 500 --json out.json
+        stretto bench kube --against kube-scheduler --nodes 5000 --json out.json --out out
+    """,
+    out=True,
+)
+@click.option(
+    "--against",
+    type=click.Choice([KUBE_SCHEDULER, "none"]),
+    default=KUBE_SCHEDULER,
+    show_default=True,
+    help="Who else is measured, in turn.",
+)
+@click.option(
+    "--workload",
+    default=",".join(WORKLOADS),
+    metavar="NAME,...",
+    help=f"Workloads of {', '.join(WORKLOADS)} [all].",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=LEAST_NODES),
+    default=5000,
+    show_default=True,
+    help="Nodes; pod counts scale with them.",
+)
+@click.option(
+    "--running",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Small pods that run already, beside the workload's own.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 100),
+    default=2,
+    show_default=True,
+    help="Rounds, each measuring every side once; medians are reported.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=1),
+    default=50.0,
+    show_default=True,
+    help="Pods a second in the latency pass.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=1),
+    default=60.0,
+    show_default=True,
+    help="Seconds without a binding after which the rest counts as not placed.",
+)
+@click.option("--profile", default="default", show_default=True, metavar="NAME|FILE")
+def kube(common: Common, asked: KubeBench) -> None:
+    """Stretto beside kube-scheduler on real API servers: the same machine, objects and settings.
+
+    Programs that are missing are built first, which takes minutes, once. Workloads have the shapes
+    of Kubernetes' scheduler_perf.
+    """
+    from stretto.base.clock import WallClock
+    from stretto.cli import sinks
+    from stretto.framework.profile import load_profile
+    from stretto.lab.kube.bench import plain, run_kube_bench
+
+    load_profile(asked.profile)  # a wrong one is said before anything is built
+    if common.out is not None:
+        from stretto.lab.kube.bench_plot import curves
+        from stretto.sim.plots import check_plots
+
+        check_plots()
+    found = run_kube_bench(asked, WallClock(), common.console.note)
+    common.console.json("stretto.bench.kube/v1", plain(found))
+    heads = ["workload", STRETTO, KUBE_SCHEDULER, "ratio", "ceiling", "share"]
+    heads += ["p50 s", "p99 s", "their p50", "their p99", "CPU us", "MB", "start s", "out"]
+    rows = []
+    for name, result in found.items():
+        ours, theirs = result.stretto, result.kube_scheduler
+        row = [name, ours.pods_per_s, theirs and theirs.pods_per_s, result.ratio]
+        row += [result.api_ceiling_per_s, result.share_of_ceiling, ours.p50_s, ours.p99_s]
+        row += [theirs and theirs.p50_s, theirs and theirs.p99_s, ours.cpu_us_per_pod]
+        rows.append([*row, ours.rss_mb, ours.start_to_first_binding_s, ours.unbound])
+    common.console.table(heads, rows, "pods a second; latency in seconds")
+    if common.out is not None:
+        for name, result in found.items():
+            sinks.write_whole(common.out / f"kube-{name}.png", curves(name, result))
+
+
 bench.add_command(engine)
+bench.add_command(kube)

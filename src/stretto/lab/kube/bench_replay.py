@@ -1,0 +1,115 @@
+"""A workload's writes, sent raw: what the API server takes when nobody has to decide.
+
+It runs as a process of its own (``python -m stretto.lab.kube.bench_replay KUBECONFIG PLAN OUT``),
+as a scheduler does, through the client that Stretto has. Binds, deletions and nominations go out
+side by side, each in its lane; they do not wait for one another as a scheduler must.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from stretto.api.kinds import POD
+from stretto.base.clock import Clock, WallClock
+from stretto.base.rng import Rng
+from stretto.lab.kube.bench_shapes import MEASURED, RUNNING
+from stretto.lab.kube.bench_watch import Onlooker
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.store import KubeStore
+from stretto.stores.store import Bind, Deletion, Outcome, Patch, Replies, Store
+
+T = TypeVar("T")
+AT_ONCE: Final = 1024
+"""Writes of a call: as many as a shard hands over in a plan."""
+PATIENT: Final = KubeOptions(write_patience=60.0, read_patience=60.0, connect=10.0, answer=30.0)
+"""A busy machine is waited for."""
+
+
+class WritePlan(msgspec.Struct, frozen=True):
+    """All writes of one workload."""
+
+    #: Bindings, in the order in which they were seen.
+    binds: list[Bind]
+    #: Pods that had to leave.
+    deletions: list[Deletion] = []
+    #: Promises of a node.
+    nominations: list[Patch] = []
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """How it went."""
+
+    #: Seconds from the first write to the last answer.
+    seconds: float
+    #: Bindings that were taken.
+    bound: int
+    #: Writes of any kind that were not taken.
+    failed: int
+
+
+def writes_of(seen: Onlooker) -> WritePlan:
+    """The writes that an onlooker has seen so far; pods have no uid yet."""
+    order = sorted(seen.bound, key=seen.bound.__getitem__)
+    binds = [Bind(MEASURED, name, "", seen.node_of[name]) for name in order]
+    nominations = [
+        Patch(MEASURED, bind.name, {"status": {"nominatedNodeName": bind.node}})
+        for bind in binds
+        if bind.name in seen.nominated
+    ]
+    return WritePlan(binds, [Deletion(RUNNING, name) for name, _ in seen.left], nominations)
+
+
+def addressed(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
+    """The same writes for the same pods of another cluster, where they have these uids."""
+    binds = [
+        msgspec.structs.replace(bind, uid=uids[bind.name])
+        for bind in plan.binds
+        if bind.name in uids
+    ]
+    return msgspec.structs.replace(plan, binds=binds)
+
+
+def replay(store: Store, plan: WritePlan, clock: Clock) -> Replayed:
+    """Send everything and wait for every answer."""
+    began = clock.monotonic()
+    with ThreadPoolExecutor(3) as threads:
+        binds = threads.submit(_all, plan.binds, store.bind)
+        rest = [
+            threads.submit(_all, plan.deletions, lambda some: store.delete(POD, some)),
+            threads.submit(_all, plan.nominations, lambda some: store.patch_status(POD, some)),
+        ]
+        bound, sent = binds.result(), sum(each.result() for each in rest)
+    every = len(plan.binds) + len(plan.deletions) + len(plan.nominations)
+    return Replayed(clock.monotonic() - began, bound, every - bound - sent)
+
+
+def _all(items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> int:
+    """How many of the writes were taken."""
+    taken = 0
+    for start in range(0, len(items), AT_ONCE):
+        replies = send(items[start : start + AT_ONCE])
+        taken += sum(reply.outcome is Outcome.OK for reply in replies)
+    return taken
+
+
+def main(words: Sequence[str]) -> int:
+    """Replay a plan from a file and write to another how it went."""
+    kubeconfig, source, target = map(Path, words)
+    plan = msgspec.json.decode(source.read_bytes(), type=WritePlan)
+    clock = WallClock()
+    store = KubeStore(KubeconfigAccess(kubeconfig), Rng(0), PATIENT)
+    try:
+        done = replay(store, plan, clock)
+    finally:
+        store.close()
+    target.write_bytes(msgspec.json.encode(done))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
