@@ -4,6 +4,8 @@ Random clusters (``between_world``), batches of units with gangs that fail and a
 plans of which some claims are granted and others refused, events of others in between, tie rules.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -37,21 +39,39 @@ class Plain(Runtime):
         for start, stop, least in zip(
             request.starts, request.starts[1:], request.at_least, strict=False
         ):
-            helped = True
-            while helped:  # until nobody helps anybody any more
-                helped = False
-                for i in range(start, stop):
-                    if slots[i] < 0:
-                        slots[i] = self._find(int(ids[i]), int(pins[i]))
-                        self._put(int(ids[i]), int(slots[i]), 1)
-                        helped = helped or slots[i] >= 0
-            placed = int((slots[start:stop] >= 0).sum())
-            if placed < least:
+            self._place_unit(ids, pins, slots, (start, stop, least))
+            if int((slots[start:stop] >= 0).sum()) < least:
                 for i in range(start, stop):
                     self._put(int(ids[i]), int(slots[i]), -1)
                 slots[start:stop] = -1
         self.between.placed(ids[slots >= 0], slots[slots >= 0])
         return Placement(slots, np.zeros(len(ids), np.int32), len(request.at_least))
+
+    def _place_unit(
+        self,
+        ids: npt.NDArray[np.int32],
+        pins: Sequence[int],
+        slots: npt.NDArray[np.int32],
+        unit: tuple[int, int, int],
+    ) -> None:
+        """Pods in order, again and again while that helps; no further than there is hope."""
+        start, stop, least = unit
+        waiting, lost, helped = list(range(start, stop)), 0, True
+        while helped:
+            helped, refused = False, []
+            for i in waiting:
+                if stop - start - lost < least:
+                    return
+                slots[i] = self._find(int(ids[i]), int(pins[i]))
+                self._put(int(ids[i]), int(slots[i]), 1)
+                wants = self.engine.cluster.classes[int(ids[i])].wants
+                if slots[i] >= 0:
+                    helped = True
+                elif wants.near or wants.hard:
+                    refused.append(i)
+                else:
+                    lost += 1
+            waiting = refused
 
     def _find(self, class_id: int, pin: int) -> int:
         row = self.reference_row(class_id)

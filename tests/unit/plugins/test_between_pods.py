@@ -203,7 +203,7 @@ def test_a_placed_pod_does_not_stand_in_its_own_way() -> None:
     ("body", "wakes", "sleeps"),
     [
         (pod("p", "a"), Cure.POD_LEFT, Cure.POD_PLACED | Cure.POD_LABELS | Cure.NODE_LEFT),
-        (pod("p", "a", away("b")), Cure.POD_LABELS, Cure.POD_PLACED | Cure.NODE_LEFT),
+        (pod("p", "a", away("b")), Cure.POD_LABELS | Cure.NODE_LEFT, Cure.POD_PLACED),
         (pod("p", "a", near("b")), Cure.POD_PLACED, Cure.VOLUME_CHANGED),
         (pod("p", "a", spec=spread("a")), Cure.POD_PLACED | Cure.NODE_LEFT, Cure.NAMESPACE_CHANGED),
     ],

@@ -62,16 +62,14 @@ class InterPodAffinity(FilterRule, ScoreRule):
         return (wants.epoch, wants.company, *told) if any(told) else None
 
     def cures(self, pod: PodClass) -> Cure:
-        """Pods that come help required affinity only; those that go help to be the first, too."""
+        """Pods that come help required affinity only; nodes that go take their pods with them."""
         wants = pod.wants
         if wants.malformed:
             return Cure.POD_CHANGED
         if not (wants.near or wants.far or wants.shut):
             return Cure.NONE
-        found = _ALWAYS | Cure.POD_LEFT
-        if wants.near:
-            found |= Cure.POD_PLACED | Cure.NODE_LEFT
-        return found
+        found = _ALWAYS | Cure.POD_LEFT | Cure.NODE_LEFT
+        return found | Cure.POD_PLACED if wants.near else found
 
     def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
         """Terms that cannot be read let the pod go nowhere."""
