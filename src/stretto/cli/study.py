@@ -2,22 +2,18 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from stretto.base.errors import InputError
 from stretto.cli import options, sinks
+from stretto.cli.number_lists import counts, seconds
 from stretto.cli.options import Common
 
 if TYPE_CHECKING:
     from stretto.sim.omega_study import OmegaPoint
 
-Number = TypeVar("Number", int, float)
-
 ABOVE_0: Final = click.FloatRange(min=0, min_open=True)
-TOO_BIG: Final = 1_000_000
-"""Nobody has so many schedulers, or thinks for so many seconds."""
 POSITIVE: Final = click.IntRange(min=1)
 
 study = click.Group(
@@ -353,38 +349,6 @@ def _show_omega(common: Common, points: "list[OmegaPoint]") -> None:
         "",
     ]
     common.console.table(columns, rows)
-
-
-def counts(option: str, text: str) -> tuple[int, ...]:
-    """Whole numbers from 1 on, separated by commas, each once.
-
-    Raises:
-        InputError: one of them is no such number.
-    """
-    return _numbers(option, text, int, 1)
-
-
-def seconds(option: str, text: str) -> tuple[float, ...]:
-    """Numbers from 0 on, separated by commas, each once.
-
-    Raises:
-        InputError: one of them is no such number.
-    """
-    return _numbers(option, text, float, 0)
-
-
-def _numbers(option: str, text: str, kind: type[Number], low: int) -> tuple[Number, ...]:
-    found: dict[Number, None] = {}
-    for part in text.split(","):
-        try:
-            number = kind(part)
-        except ValueError:
-            number = kind(-1)
-        if not low <= number < TOO_BIG:
-            what = "whole numbers" if low else "numbers"
-            raise InputError(option, part.strip(), f"{what} from {low} on, separated by commas")
-        found[number] = None
-    return tuple(found)
 
 
 def _check_plots(common: Common) -> None:

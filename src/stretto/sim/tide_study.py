@@ -29,7 +29,8 @@ from stretto.inputs.fleet import FleetNode, FleetPod
 from stretto.inputs.one_pool import BIN_S, DAY_S, Arrivals, load_arrivals
 from stretto.plane import PlaneConfig
 from stretto.sim.plots import Line, Words, curves_png
-from stretto.sim.tide import TICK_S, QueueBook, Service, TideJob, TideRun, run_tide
+from stretto.sim.tide import run_tide
+from stretto.sim.tide_books import TICK_S, QueueBook, Service, TideJob, TideRun
 
 Told = Callable[[int], None]
 

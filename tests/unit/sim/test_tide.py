@@ -8,7 +8,8 @@ from stretto.framework.profile import load_profile
 from stretto.inputs.fleet import FleetNode, FleetPod
 from stretto.inputs.one_pool import load_arrivals
 from stretto.plane import PlaneConfig
-from stretto.sim.tide import Service, TideJob, TideRun, run_tide
+from stretto.sim.tide import run_tide
+from stretto.sim.tide_books import Service, TideJob, TideRun
 from stretto.sim.tide_study import (
     WARM_UP,
     OnePoolStudy,
