@@ -1,0 +1,106 @@
+"""What is installed as users install it: the commands of a page, and the deployed scheduler.
+
+No kubelet runs containers in a test's cluster. So the container of the Deployment that the cluster
+holds is started as a process, with its own arguments, its ConfigMap and its account's token.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from stretto.lab.kube.control_plane import ControlPlane
+from stretto.lab.kube.tools import path_of
+from tests.kube.daemon import Daemon, until
+
+ROOT = Path(__file__).resolve().parents[2]
+ACCOUNT = "system:serviceaccount:kube-system:stretto-scheduler"
+_BLOCK = re.compile(r"(?:<!--- (.*?) -->\n)?```sh\n(.*?)```", re.DOTALL)
+
+
+class Block(NamedTuple):
+    """Commands of a page, and what stands before them as a mark."""
+
+    mark: str
+    text: str
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """The shell blocks of a page, in order."""
+    for mark, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        yield Block(mark, text)
+
+
+def shell(plane: ControlPlane, text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run commands in the clone, with the cluster's kubectl and helm, as its administrator."""
+    tools = [str(path_of(name).parent) for name in ("kubectl", "helm")]
+    environment = {
+        "PATH": os.pathsep.join([*tools, os.environ["PATH"]]),
+        "KUBECONFIG": str(plane.kubeconfig),
+        "HOME": str(folder),
+        **{f"HELM_{name}_HOME": str(folder / name) for name in ("CACHE", "CONFIG", "DATA")},
+    }
+    command = ["bash", "-euo", "pipefail", "-c", text]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+class Deployed:
+    """One replica of the scheduler that a cluster's Deployment describes."""
+
+    def __init__(self, plane: ControlPlane, folder: Path) -> None:
+        found = asked(plane, "/apis/apps/v1/namespaces/kube-system/deployments/stretto-scheduler")
+        spec = found["spec"]["template"]["spec"]
+        container = spec["containers"][0]
+        settings = spec["volumes"][0]["configMap"]["name"]
+        data = asked(plane, f"/api/v1/namespaces/kube-system/configmaps/{settings}")["data"]
+        folder.mkdir()
+        for name, text in data.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        mounted = container["volumeMounts"][0]["mountPath"]
+        words = [word.replace(mounted, str(folder)) for word in container["args"]]
+        more = [word for word in words[1:] if not word.startswith(("--bind-address", "--log"))]
+        account = spec["serviceAccountName"]
+        said = shell(plane, f"kubectl -n kube-system create token {shlex.quote(account)}", folder)
+        token = said.stdout.strip()
+        assert token, said.stderr
+        way_in = plane.credentials.kubeconfig("account", plane.server, {"token": token})
+        #: The running process.
+        self.daemon = Daemon(way_in, folder / "log", *more)
+
+    def __enter__(self) -> Self:
+        self.daemon.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.daemon.__exit__(kind, error, trace)
+
+    def is_ready(self) -> bool:
+        """Whether the kubelet would call it ready."""
+        return self.daemon.page("/readyz")[0] == 200
+
+    def ready(self) -> Self:
+        """Wait until it is ready, to schedule or to take over."""
+        until(self.is_ready, 90, self._alive)
+        return self
+
+    def _alive(self) -> str:
+        self.daemon.part.check()
+        return self.daemon.part.said()
+
+
+def asked(plane: ControlPlane, path: str) -> dict[str, Any]:
+    """An object as the API server holds it."""
+    said = plane.ask("GET", path)
+    assert said.status == 200, said.body
+    found: dict[str, Any] = json.loads(said.body)
+    return found
