@@ -32,11 +32,11 @@ $(VENV)/.locked: requirements.lock
 	@scripts/make_venv.sh $(VENV)
 	@touch $@
 
-# Kernels are compiled here rather than in the first run: half a minute, kept beside the sources.
+# Kernels are compiled here rather than in the first run: a minute, kept beside the sources.
 $(VENV)/.installed: $(VENV)/.locked pyproject.toml
 	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
-	@echo "compiling the kernels for this machine (once, about half a minute)"
-	@$(BIN)/stretto -q bench engine --nodes 64 --running 0 --pods 64 --classes 8 --rate 0 --rounds 1 >/dev/null
+	@echo "compiling the kernels for this machine (once, about a minute)"
+	@$(PY) scripts/compile_kernels.py
 	@touch $@
 
 .PHONY: venv
