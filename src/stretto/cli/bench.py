@@ -181,7 +181,7 @@ def kube(common: Common, asked: KubeBench) -> None:
     from stretto.base.clock import WallClock
     from stretto.cli import sinks
     from stretto.framework.profile import load_profile
-    from stretto.lab.kube.bench import plain, run_kube_bench
+    from stretto.lab.kube.bench import WorkloadResult, plain, run_kube_bench
 
     load_profile(asked.profile)  # a wrong one is said before anything is built
     if common.out is not None:
@@ -189,8 +189,12 @@ def kube(common: Common, asked: KubeBench) -> None:
         from stretto.sim.plots import check_plots
 
         check_plots()
-    found = run_kube_bench(asked, WallClock(), common.console.note)
-    common.console.json("stretto.bench.kube/v1", plain(found))
+    found: dict[str, WorkloadResult] = {}
+    try:
+        found.update(run_kube_bench(asked, WallClock(), common.console.note))
+    finally:  # what was measured before an error or Ctrl-C took an hour, perhaps
+        if found:
+            common.console.json("stretto.bench.kube/v1", plain(found))
     heads = ["workload", STRETTO, KUBE_SCHEDULER, "ratio", "ceiling", "share"]
     heads += ["p50 s", "p99 s", "their p50", "their p99", "CPU us", "MB", "start s", "out"]
     rows = []

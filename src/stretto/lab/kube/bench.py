@@ -6,7 +6,7 @@ onlooker attached and the loader stopped.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
 
@@ -80,15 +80,20 @@ class _Rounds(NamedTuple):
     ceilings: list[Replayed]
 
 
-def run_kube_bench(asked: KubeBench, clock: Clock, told: Told) -> dict[str, WorkloadResult]:
+def run_kube_bench(
+    asked: KubeBench, clock: Clock, told: Told
+) -> Iterator[tuple[str, WorkloadResult]]:
     """Measure every workload that is asked for; what is missing of the programs is built.
+
+    Each is given as soon as it is measured, so that a failure later on loses none.
 
     Raises:
         StrettoError: a program cannot be built, or has ended before its time.
     """
     names = asked.names()
     build((*CORE, *([KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER else [])), told)
-    return {name: _workload(shape_named(name), asked, clock, told) for name in names}
+    for name in names:
+        yield name, _workload(shape_named(name), asked, clock, told)
 
 
 def plain(results: Mapping[str, WorkloadResult]) -> dict[str, Any]:

@@ -43,6 +43,8 @@ CHUNK: Final = 500
 """Objects created in one call."""
 _FLAGS: Final = ("--disable-admission-plugins=TaintNodesByCondition,Priority",)
 """No controller would take the taints of new nodes away; the same are off in scheduler_perf."""
+_SCHEDULER_FLAGS: Final = ("--secure-port=0",)
+"""It starts late, when a port that was free may be a connection's; nobody asks it anything."""
 _TURN: Final = 1.0
 """Seconds between turns of what comes and goes."""
 _TICK: Final = 0.02
@@ -65,7 +67,10 @@ class Site:
         parts = (KUBE_SCHEDULER,) if asked.against == KUBE_SCHEDULER else ()
         try:
             #: The programs.
-            self.plane = ControlPlane(ControlPlaneConfig(parts=parts, flags=_FLAGS), clock)
+            self.plane = ControlPlane(
+                ControlPlaneConfig(parts=parts, flags=_FLAGS, scheduler_flags=_SCHEDULER_FLAGS),
+                clock,
+            )
             self._exits.callback(self.plane.close)
             for name in ("etcd", "kube-apiserver"):
                 self.plane[name].start()

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 from stretto.api.kinds import POD
 from stretto.base.clock import Clock
 from stretto.lab.kube.bench_shapes import MEASURED, RUNNING
-from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Event, EventType, Selection
+from stretto.stores.store import Event, EventType, Selection, Store
 
 POINTS: Final = 240
 """Points of a curve."""
@@ -32,7 +31,7 @@ class Curve(NamedTuple):
 class Onlooker:
     """One watch of all pods; only the measured ones and those that leave are noted."""
 
-    def __init__(self, store: KubeStore, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         """Watch from now on."""
         #: When each measured pod was first seen.
         self.created: dict[str, float] = {}

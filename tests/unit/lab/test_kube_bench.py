@@ -1,0 +1,175 @@
+"""The bench against kube-scheduler without its programs: shapes, what is seen, replays, figures."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import pytest
+from click.testing import CliRunner
+
+from stretto.api.kinds import NAMESPACE, NODE, POD, POD_GROUP, Kind
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.rng import Rng
+from stretto.cli.main import cli
+from stretto.framework.profile import load_profile
+from stretto.lab.kube import bench
+from stretto.lab.kube.bench_asked import WORKLOADS, KubeBench
+from stretto.lab.kube.bench_replay import Replayed, WritePlan, addressed, replay, writes_of
+from stretto.lab.kube.bench_rounds import Drain, Round
+from stretto.lab.kube.bench_shapes import (
+    MEASURED,
+    SCHEDULER,
+    SPACES,
+    Counts,
+    counts_of,
+    group_bodies,
+    node_bodies,
+    pod_bodies,
+    pod_name,
+    running_bodies,
+    shape_named,
+)
+from stretto.lab.kube.bench_sides import Usage
+from stretto.lab.kube.bench_watch import Curve, Onlooker, curve_of
+from stretto.plane import Plane, PlaneConfig
+from stretto.state.cluster import ClusterConfig
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Bind, Deletion, Outcome
+
+NODES = 50
+
+
+class Trial:
+    """A workload in a store in memory, placed by a plane there."""
+
+    def __init__(self, name: str) -> None:
+        self.shape, self.clock = shape_named(name), ManualClock()
+        self.counts = counts_of(self.shape, NODES)
+        self.store = MemoryStore(self.clock, Rng(0))
+        for kind, bodies in self._furniture():
+            replies = self.store.create(kind, list(bodies))
+            assert {reply.outcome for reply in replies} <= {Outcome.OK}
+        self.seen = Onlooker(self.store, self.clock)
+        pods = self.counts.pods + self.counts.steady
+        self.store.create(POD, pod_bodies(self.shape, NODES, range(pods)))
+
+    def _furniture(self) -> Iterator[tuple[Kind, Iterable[bytes]]]:
+        yield NAMESPACE, [b'{"metadata": {"name": "%s"}}' % name.encode() for name in SPACES]
+        yield NODE, node_bodies(self.shape, NODES)
+        yield POD, running_bodies(self.shape, NODES, 3)
+        yield POD_GROUP, group_bodies(self.shape, self.counts.pods + self.counts.steady)
+
+    def place(self) -> "Trial":
+        cluster = ClusterConfig(scheduler_names=frozenset({SCHEDULER}))
+        config = PlaneConfig(load_profile("default"), cluster=cluster, tier="numpy")
+        plane = Plane(config, self.store, self.clock)
+        for _ in range(30):
+            plane.run_until_idle()
+            self.seen.look(1.0)
+        plane.close()
+        return self
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_pod_of_a_workload_finds_a_node(name: str) -> None:
+    trial = Trial(name).place()
+    names = [pod_name(n) for n in range(trial.counts.pods + trial.counts.steady)]
+    assert [each for each in names if each not in trial.seen.bound] == []
+
+
+def test_counts_scale_with_the_nodes_and_gangs_stay_whole() -> None:
+    assert counts_of(shape_named("basic"), 5000) == Counts(1000, 10_000, 1000)
+    assert counts_of(shape_named("preemption"), 500) == Counts(2000, 100, 10)
+    assert counts_of(shape_named("gang"), 500) == Counts(0, 900, 90)
+
+
+def test_preemptors_make_pods_leave_and_the_plan_says_which() -> None:
+    trial = Trial("preemption").place()
+    plan = writes_of(trial.seen)
+    pods = trial.counts.pods + trial.counts.steady
+    assert len(plan.binds) == pods
+    assert len(plan.deletions) >= 3 * pods
+    left_of = Counter(node for _, node in trial.seen.left)
+    assert {bind.node for bind in plan.binds} <= left_of.keys()
+
+
+def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -> None:
+    first, second = Trial("basic").place(), Trial("basic")
+    second.seen.look(0)
+    plan = addressed(writes_of(first.seen), second.seen.uid_of)
+    done = replay(second.store, plan, second.clock)
+    second.seen.look(0)
+    assert (done.bound, done.failed) == (len(first.seen.bound), 0)
+    assert second.seen.node_of == first.seen.node_of
+
+
+def test_a_replay_counts_what_was_not_taken() -> None:
+    trial = Trial("basic")
+    plan = WritePlan([Bind(MEASURED, "nobody", "u", "node-00000")], [Deletion(MEASURED, "nobody")])
+    done = replay(trial.store, plan, trial.clock)
+    assert (done.bound, done.failed) == (0, 2)
+
+
+def test_a_curve_rises_from_the_first_pod_to_the_last_binding() -> None:
+    curve = curve_of([100.0, 101.0, 102.0], [103.0, 110.0])
+    assert (curve.t[0], curve.t[-1]) == (0.0, 10.0)
+    assert (curve.created[-1], curve.scheduled[0], curve.scheduled[-1]) == (3, 0, 2)
+    assert curve_of([], []) == Curve([], [], [])
+
+
+def drained(pods_per_s: float, *waits: float, bound: int = 100) -> Round:
+    """A round with such a rate."""
+    drain = Drain(bound, bound / pods_per_s, 2.0, 0.02)
+    curve = Curve([0.0, 1.0], [0, bound], [0, bound])
+    return Round(drain, list(waits), Usage(3.0, 150.0), curve, WritePlan([]))
+
+
+def test_figures_are_medians_over_the_rounds() -> None:
+    sides = {
+        "stretto": [drained(900.0, 0.1, 0.2), drained(1100.0, 0.3, 0.4)],
+        "kube-scheduler": [drained(200.0, 1.0), drained(300.0, 2.0)],
+    }
+    ceilings = [Replayed(0.1, 100, 0), Replayed(0.0625, 100, 2)]
+    found = bench.result_of(Counts(0, 100, 2), NODES, sides, ceilings)
+    assert (found.api_ceiling_per_s, found.replay_failed) == (1300.0, 2)
+    assert (found.ratio, found.share_of_ceiling) == (4.0, 0.769)
+    ours = found.stretto
+    assert (ours.pods_per_s, ours.p50_s, ours.p99_s) == (1000.0, 0.2, 0.4)
+    assert (ours.cpu_us_per_pod, ours.start_to_first_binding_s, ours.rss_mb) == (200.0, 2.0, 150.0)
+
+
+def test_pods_that_stay_out_are_counted_and_have_no_latency() -> None:
+    side = bench.side_of([drained(10.0, 0.1, float("inf"), bound=90)], Counts(0, 100, 3))
+    assert (side.bound, side.unbound) == (90, 10 + 2)
+    assert (side.p50_s, side.p99_s) == (0.1, None)
+
+
+def test_a_side_that_binds_nothing_has_no_rate() -> None:
+    nothing = drained(1.0)._replace(drain=Drain(0, None, None, None))
+    found = bench.result_of(Counts(0, 100, 2), NODES, {"stretto": [nothing]}, [])
+    assert (found.stretto.pods_per_s, found.api_ceiling_per_s, found.ratio) == (None, None, None)
+
+
+def test_kube_scheduler_has_no_side_in_gangs_and_says_null() -> None:
+    asked = KubeBench()
+    assert bench.sides_of(shape_named("gang"), asked) == ["stretto"]
+    assert bench.sides_of(shape_named("basic"), asked) == ["stretto", "kube-scheduler"]
+    found = bench.result_of(Counts(0, 100, 2), NODES, {"stretto": [drained(10.0)]}, [])
+    written = bench.plain({"gang": found})["gang"]
+    assert written["kube-scheduler"] is None
+    assert {"pods_per_s", "p50_s", "p99_s"} <= written["stretto"].keys()
+    assert {"api_ceiling_per_s", "ratio", "share_of_ceiling"} <= written.keys()
+
+
+def test_a_workload_that_nobody_knows_is_refused_with_those_that_are_known() -> None:
+    result = CliRunner().invoke(cli, ["bench", "kube", "--workload", "basic,sprad"])
+    assert result.exit_code == 2
+    assert "spread" in result.stderr
+
+
+def test_workloads_are_taken_once_each_and_at_least_one() -> None:
+    assert KubeBench(workload="gang, basic,gang").names() == ["gang", "basic"]
+    with pytest.raises(UnknownNameError, match="churn"):
+        KubeBench(workload="chrun").names()
+    with pytest.raises(InputError, match="one or more"):
+        KubeBench(workload=" ,").names()
