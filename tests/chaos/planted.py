@@ -13,15 +13,20 @@ import pytest
 from stretto.control.binder import binder as binder_module
 from stretto.control.binder.binder import Binder
 from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.preempting import PreemptionJudge
 from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.pump import Pump
+from stretto.framework import finder as finder_module
+from stretto.framework.finder import Found, VictimFinder
+from stretto.framework.rehearsal import Preemptor
 from stretto.framework.runtime import Engine
 from stretto.state.cluster import Cluster
 from stretto.state.devices import Devices
 from stretto.state.ingest import Ingest
 from stretto.state.ledger import Ledger
 from stretto.state.pods import NO_SLOT
+from stretto.state.traits import TraitTable
 from stretto.stores.journal import SqliteJournal
 from stretto.stores.memory import MemoryStore
 from stretto.stores.store import Code, EventType, Outcome, Reply
@@ -232,3 +237,31 @@ def the_file_is_written_after_the_answer(patch: pytest.MonkeyPatch) -> None:
 
     wrap(patch, SqliteJournal, "write", write)
     wrap(patch, SqliteJournal, "close", close)
+
+
+# ------------------------------------------------------------ preemption
+
+
+@plant
+def a_pod_pushes_out_its_equals(patch: pytest.MonkeyPatch) -> None:
+    higher = lambda class_id, priority: Preemptor(class_id, priority + 1)
+    patch.setattr(finder_module, "Preemptor", higher)
+    patch.setattr(PreemptionJudge, "_victims_problem", lambda *_: None)
+
+
+@plant
+def notes_against_preemption_are_not_read(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TraitTable, "number_of", lambda *_: 0)
+
+
+@plant
+def victims_are_asked_before_anybody_looks_whether_it_helps(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PreemptionJudge, "_room_problem", lambda *_: None)
+    wrap(patch, VictimFinder, "find", _one_too_few)
+
+
+def _one_too_few(find: Callable[..., Found], _: VictimFinder, row: int) -> Found:
+    found = find(_, row)
+    if found.candidate is None or len(found.candidate.victims) < 2:
+        return found
+    return Found(found.candidate._replace(victims=found.candidate.victims[1:]))

@@ -170,7 +170,7 @@ def rows_are_in_order(cluster: Cluster) -> list[Breach]:
 
 def gangs_are_whole(plan: Plan, verdict: Verdict) -> list[Breach]:
     """Of every unit of a plan, enough claims were granted for it to stand, or none."""
-    granted = set(verdict.granted.tolist())
+    granted = {*verdict.granted.tolist(), *verdict.nominated.tolist()}
     found = []
     for unit in plan.units:
         count = sum(1 for row in plan.rows[unit.start : unit.stop].tolist() if row in granted)

@@ -181,7 +181,8 @@ class Preempting:
                 return found
             mates = {mate for each in torn for mate in each}
             if self._may_go(row, mates):
-                return found._replace(candidate=_joined(found.candidate, mates))
+                hard = self._finder.rules.hard_budgets
+                return found._replace(candidate=_joined(found.candidate, mates, hard=hard))
             self._finder.spare(mates.union(found.candidate.victims))
         return Found(None)
 
@@ -241,11 +242,14 @@ class Preempting:
         )
 
 
-def _joined(candidate: Candidate, mates: Collection[int]) -> Candidate:
-    """A candidate with the rest of the gangs that its victims belong to."""
+def _joined(candidate: Candidate, mates: Collection[int], *, hard: bool) -> Candidate:
+    """A candidate with the rest of the gangs that its victims belong to.
+
+    Where budgets are best effort these may go beyond them, for a gang leaves whole or not at all.
+    """
     return candidate._replace(
         victims=(*candidate.victims, *sorted(mates)),
-        beyond=candidate.beyond.union(mates),
+        beyond=candidate.beyond if hard else candidate.beyond.union(mates),
     )
 
 

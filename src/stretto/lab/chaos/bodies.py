@@ -11,8 +11,10 @@ import msgspec
 
 from stretto.control.dispatcher.units import GROUP_NAME
 from stretto.framework.profile import ALL_MEMBERS
+from stretto.lab.chaos.kin import LABEL, Kin, spec_of
 from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster import GPU_PRODUCT, SCHEDULER_NAME
+from stretto.state.traits import CAN_BE_PREEMPTED
 
 MIB: Final = 1 << 20
 WIDGET: Final = "example.com/widget"
@@ -67,6 +69,10 @@ class Ask(msgspec.Struct, frozen=True):
     pool: str = ""
     #: Whether it tolerates the taint.
     tolerates: bool = False
+    #: Kind of pods that have one rule in common; empty for none.
+    kin: str = ""
+    #: What pods of the kind say of one another.
+    rule: Kin = Kin.FREE
 
 
 class Role(msgspec.Struct, frozen=True):
@@ -86,6 +92,14 @@ class Role(msgspec.Struct, frozen=True):
     foreign: bool = False
     #: Node it is born on; empty for none.
     node: str = ""
+    #: What budgets select by.
+    app: str = "chaos"
+    #: What it says of being preempted: ``true``, ``false`` or nothing.
+    agrees: str = ""
+    #: Whether it does not go at once when it is asked to.
+    held: bool = False
+    #: Queue that it names; empty for none.
+    queue: str = ""
 
 
 ALL_TOGETHER: Final = ALL_MEMBERS
@@ -113,7 +127,9 @@ def node_json(name: str, shape: Shape) -> bytes:
 def pod_json(name: str, ask: Ask, role: Role) -> bytes:
     """A pod as a store takes it."""
     notes: dict[str, str] = {}
-    labels = {"app": "chaos"}
+    labels = {"app": role.app}
+    if role.agrees:
+        notes[CAN_BE_PREEMPTED] = role.agrees
     requests = {"cpu": f"{ask.cpu}m", "memory": f"{ask.memory}Mi"}
     if ask.widgets:
         requests[WIDGET] = str(ask.widgets)
@@ -125,6 +141,8 @@ def pod_json(name: str, ask: Ask, role: Role) -> bytes:
             notes[GPU_MODELS] = ask.model
     if role.group:
         labels[GROUP_NAME] = notes[GROUP_NAME] = role.group
+    if role.queue:
+        notes["stretto.dev/queue"] = role.queue
     if role.together:
         notes["stretto.dev/min-member"] = role.together
     ports = [{"containerPort": port, "hostPort": port} for port in ask.ports]
@@ -135,6 +153,9 @@ def pod_json(name: str, ask: Ask, role: Role) -> bytes:
     }
     if ask.pool:
         spec["nodeSelector"] = {"pool": ask.pool}
+    if ask.kin:
+        labels[LABEL] = ask.kin
+        spec |= spec_of(ask.kin, ask.rule)
     if ask.tolerates:
         spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
     if role.gated:
@@ -143,6 +164,8 @@ def pod_json(name: str, ask: Ask, role: Role) -> bytes:
         spec["nodeName"] = role.node
     meta: dict[str, Any] = {"name": name, "namespace": "default", "labels": labels}
     meta["annotations"] = notes
+    if role.held:
+        meta["finalizers"] = ["chaos.stretto.dev/held"]
     if role.owner:
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
         meta["ownerReferences"] = [{**owner, "name": role.owner, "uid": f"uid-{role.owner}"}]

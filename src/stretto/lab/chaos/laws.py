@@ -12,6 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.lab.chaos.bodies import WHOLE, Ask, Shape, admits, overruns
+from stretto.lab.chaos.kin_law import KinLaw
+from stretto.lab.chaos.pushing_law import PushingLaw
+from stretto.lab.chaos.tenants import Holdings, holding
 from stretto.lab.chaos.truth import Landing, Standing, Truth
 from stretto.lab.chaos.world import World
 from stretto.plane import Plane, Step
@@ -56,6 +59,9 @@ class Laws:
         self._broken: list[Breach] = []
         self._number = 0
         self._position = -1
+        self._holdings = Holdings()
+        self._pushing = PushingLaw(world)
+        self._kin = KinLaw(world)
 
     # ------------------------------------------------------------ a plane's life
 
@@ -66,10 +72,14 @@ class Laws:
         self._adrift |= self._claims.keys()
         self._seen.clear()
         self._present.clear()
-        plane.observers.append(self._look_at)
+        self._holdings.meet()
+        plane.observers.append(lambda step: self._look_at(plane, step))
 
-    def _look_at(self, step: Step) -> None:
-        """Gangs are granted for enough or for none."""
+    def _look_at(self, plane: Plane, step: Step) -> None:
+        """Gangs are granted for enough or for none, and preemptions are lawful."""
+        self._broken.extend(self._pushing.look_at(plane, step))
+        self._kin.look_at(step)
+        self.checked["4 preemptions are lawful"] = self._pushing.looks
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             self.checked["2 gangs are whole"] += 1
             self._broken.extend(gangs_are_whole(plan, verdict))
@@ -78,6 +88,8 @@ class Laws:
         """Every law after one step; ``whole`` says that the step was not cut short by a crash."""
         fresh = self._claimed(plane)
         landings, found = self._truth.follow()
+        found += self._kin.breaches(plane, fresh)
+        self.checked["5 kinds keep apart and even"] = self._kin.looks
         for uid, slot in fresh:
             found += self._judge(plane, uid, slot)
         for landing in landings:
@@ -86,6 +98,11 @@ class Laws:
         found += self._gangs(landings)
         found += self._books(plane)
         found += self._no_way_back(plane)
+        if self._world.tenants.exist:
+            new = {uid for uid, _ in fresh}
+            pods = holding(plane, self._world)
+            found += self._holdings.breaches(plane, pods, new)
+            self.checked["5 limits of queues hold"] = self._holdings.looks
         if whole and step % AUDIT_EVERY == 0 and not plane.cluster.changes:
             self.checked["3 every unit in one place"] += 1
             found += [Breach(3, text) for text in plane.dispatcher.audit()]

@@ -221,6 +221,8 @@ class Run:
         self._fate.begin(step)
         self._fate.heal()
         self._store.heal()
+        self._world.tenants.lift(self._inner)
+        self._world.pushing.let_all_go(self._inner)
         end = self._clock.monotonic() + HEALED_WITHIN
         while True:
             for _ in range(BUSY):

@@ -13,6 +13,9 @@ import msgspec
 from stretto.base.rng import Rng
 from stretto.framework.profile import Profile, load_profile
 from stretto.lab.chaos.bodies import Ask, Shape
+from stretto.lab.chaos.kin import Kin
+from stretto.lab.chaos.pushing import Pushing
+from stretto.lab.chaos.tenants import Tenants
 from stretto.plane import PlaneConfig
 from stretto.state.claims import CommitMode, ConflictMode
 
@@ -31,6 +34,9 @@ FAILPOINTS: Final = (
     "evictor.after-write",
 )
 """Every named point of the plane; a test holds this list against the source."""
+
+_CRASHES: Final = {"binder": 0.1, "evictor": 0.5}
+"""The most for points that are passed less often than once a step."""
 
 HIGHEST_ODDS: Final[Mapping[str, float]] = {
     "drop_event": 0.05,
@@ -54,7 +60,7 @@ HIGHEST_ODDS: Final[Mapping[str, float]] = {
     "kill_plane": 0.005,
     "whole_plane_dies": 0.3,
     "store_crash": 0.03,
-    **{f"crash {name}": 0.1 if name.startswith("binder") else 0.03 for name in FAILPOINTS},
+    **{f"crash {name}": _CRASHES.get(name.partition(".")[0], 0.03) for name in FAILPOINTS},
 }
 """The most that a seed may draw for each kind."""
 
@@ -130,7 +136,10 @@ class Setup(msgspec.Struct, frozen=True):
     def plane_config(self) -> PlaneConfig:
         """What the plane is built from."""
         profile = msgspec.structs.replace(
-            _profile(self.profile), conflicts=self.conflicts, commit=self.commit
+            _profile(self.profile),
+            conflicts=self.conflicts,
+            commit=self.commit,
+            preemption=Pushing(self.seed).rules,
         )
         return PlaneConfig(
             profile=profile,
@@ -160,11 +169,15 @@ def draw(seed: int) -> Setup:
         compare_every=rng.choice((10.0, 20.0, 45.0)),
         durable=rng.random() < SQLITE_SHARE,
         fleet=tuple(draw_shape(rng, zones, with_gpus) for _ in range(rng.randint(2, 9))),
-        asks=tuple(_draw_ask(rng, with_gpus) for _ in range(rng.randint(3, 8))),
+        asks=_with_kin(seed, [_draw_ask(rng, with_gpus) for _ in range(rng.randint(3, 8))]),
         head_start=rng.randint(3, 25),
         pace=rng.choice((0.1, 0.4, 1.0)),
         ticks=rng.choice(((0.0, 0.01, 0.1), (0.0, 0.1, 1.0), (0.1, 1.0, 4.0), (0.01, 15.0))),
-        weights=_swarm(rng, dict.fromkeys(CHANGES, 4.0), 0.75),
+        weights={
+            **_swarm(rng, dict.fromkeys(CHANGES, 4.0), 0.75),
+            **Tenants(seed).weights(),
+            **Pushing(seed).weights(),
+        },
         odds=_swarm(rng, HIGHEST_ODDS, 0.5),
     )
 
@@ -199,6 +212,19 @@ def _draw_ask(rng: Rng, with_gpus: bool) -> Ask:
         ports=(rng.choice((8080, 9090)),) if rng.random() < 0.2 else (),
         pool="green" if rng.random() < 0.15 else "",
         tolerates=rng.random() < 0.15,
+    )
+
+
+def _with_kin(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
+    """Some of the pods speak of their own kind, in some seeds all of them."""
+    rng = Rng(seed).child("kin")
+    odds = rng.choice((0.0, 0.3, 0.6, 1.0))
+    rules = [rule for rule in Kin if rule is not Kin.FREE]
+    return tuple(
+        msgspec.structs.replace(ask, kin=f"kind-{number}", rule=rng.choice(rules))
+        if rng.random() < odds
+        else ask
+        for number, ask in enumerate(asks)
     )
 
 

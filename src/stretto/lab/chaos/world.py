@@ -22,7 +22,10 @@ from stretto.lab.chaos.bodies import (
     pod_json,
 )
 from stretto.lab.chaos.fate import Fate
+from stretto.lab.chaos.pushing import CHANGES as PUSHING
+from stretto.lab.chaos.pushing import Pushing
 from stretto.lab.chaos.setup import Setup
+from stretto.lab.chaos.tenants import Tenants
 from stretto.stores.store import Bind, Deletion, Outcome, Patch, Replies, UnitStore
 
 MOST_PODS: Final = 48
@@ -77,6 +80,10 @@ class World:
         self.groups: dict[str, Group] = {}
         #: Uids of pods whose place somebody else chose.
         self.taken: set[str] = set()
+        #: Preemption: rules, budgets, and pods that do not go at once.
+        self.pushing = Pushing(setup.seed)
+        #: Its queues.
+        self.tenants = Tenants(setup.seed)
         self._setup = setup
         self._fate = fate
         self._rng = Rng(setup.seed)
@@ -87,11 +94,12 @@ class World:
         for kind in self._kinds:
             self._sums.append(setup.weights[kind] + (self._sums[-1] if self._sums else 0.0))
         self._change: dict[str, Callable[[], object]] = {
-            name: getattr(self, name) for name in setup.weights
+            name: self._change_of(name) for name in setup.weights
         }
 
     def begin(self) -> None:
-        """The first nodes and pods."""
+        """The first queues, nodes and pods."""
+        self.tenants.begin(self.store)
         for shape in self._setup.fleet:
             self._make_node(self._name("n"), shape)
         for number in range(self._setup.head_start):
@@ -112,6 +120,15 @@ class World:
                 self._rng = rng.child(nth)
                 self._change[self._pick()]()
         return seconds
+
+    def _change_of(self, name: str) -> Callable[[], object]:
+        """What makes a change of that name: this world, its queues, or what preemption draws."""
+        if name in PUSHING:
+            return self.pushing.change(name, lambda: self.store)
+        if name.endswith("_queue"):
+            verb = getattr(self.tenants, name.removesuffix("_queue"))
+            return lambda: verb(self.store, self._rng)
+        return getattr(self, name)  # type: ignore[no-any-return]
 
     def _pick(self) -> str:
         drawn = self._rng.random() * self._sums[-1]
@@ -176,15 +193,14 @@ class World:
         name = self._some_pod()
         record = self.store.get(POD, "default", name) if name else None
         if record is not None and record.node:
-            phase = self._rng.choice(("Succeeded", "Failed"))
+            status = {"status": {"phase": self._rng.choice(("Succeeded", "Failed"))}}
             self._disturb(name)
-            patch = Patch("default", name, {"status": {"phase": phase}})
-            self.store.patch_status(POD, [patch])
+            self.store.patch_status(POD, [Patch("default", name, status)])
 
     def recreate_pod(self) -> None:
         """A pod is deleted and another of its name made at once."""
         name = self._some_pod()
-        if not name:
+        if not name or name in self.pushing.held:  # its name is not free before it has gone
             return
         former = self.members[self.pods[name]]
         self._delete(name)
@@ -277,8 +293,8 @@ class World:
             shape = self.nodes[name]
             self._reshape(name, cpu=shape.cpu + 500, memory=shape.memory + 512, pods=shape.pods + 1)
             amounts = {"cpu": f"{shape.cpu + 500}m", "memory": f"{shape.memory + 512}Mi"}
-            status = {"allocatable": {**amounts, "pods": str(shape.pods + 1)}}
-            patch = Patch("", name, {"status": status})
+            amounts["pods"] = str(shape.pods + 1)
+            patch = Patch("", name, {"status": {"allocatable": amounts}})
             self._note_node(name, self.store.patch_status(NODE, [patch]))
 
     # ------------------------------------------------------------ PodGroups
@@ -324,12 +340,17 @@ class World:
     def _make_pod(self, name: str, ask: Ask, role: Role) -> None:
         if len(self.pods) >= MOST_PODS:
             self._delete(self._some_pod())
+        if not role.queue and not role.foreign:
+            queue = self.tenants.queue_of(role.group or role.owner or name)
+            role = msgspec.structs.replace(role, queue=queue)
+        role = self.pushing.dress(role)
         (reply,) = self.store.create(POD, [pod_json(name, ask, role)])
         if reply.outcome is not Outcome.OK or reply.record is None:
             raise AssertionError(f"the store refused a pod: {reply.message}")
         uid = reply.record.uid
         self.pods[name] = uid
         self.members[uid] = Member(name, ask, role)
+        self.pushing.made(name, uid, role)
         if role.node:
             self.taken.add(uid)
             self._disturb(name)
