@@ -16,7 +16,7 @@ while (($#)); do
   shift
 done
 case "$name" in
-  properties | scenarios | chaos | slow) options+=(-n "${JOBS:-2}" --dist worksteal) ;;
+  unit | properties | scenarios | chaos | slow) options+=(-n "${JOBS:-2}" --dist worksteal) ;;
 esac
 if ((${#paths[@]} == 0)); then
   echo "--- $name: no tests yet"
