@@ -111,6 +111,10 @@ one-pool: $(VENV)/.installed ## Run a day of 2,000 machines in one pool and in t
 diagrams: $(VENV)/.installed ## Draw docs/lifecycle.md from the transition tables
 	@$(PY) scripts/diagrams.py
 
+.PHONY: crds
+crds: $(VENV)/.installed ## Write deploy/crds from the structs of our kinds
+	@$(PY) scripts/crds.py
+
 .PHONY: examples
 examples: $(VENV)/.installed ## Write what the examples say now to examples/*.out
 	@STRETTO_WRITE_EXAMPLES=1 $(PY) -m pytest --no-header -q tests/docs/test_examples.py

@@ -124,6 +124,13 @@ def test_a_gang_costs_one_write_a_pod(cluster: ControlPlane, told: list[str]) ->
     assert writes.count("create pods/binding") == 4
 
 
+def placed(affinity: dict[str, object]) -> dict[str, object]:
+    """A group of two that goes somewhere."""
+    return {"minMember": 2, "affinity": {"podGroupAffinity": affinity}}
+
+
+BY_NAME = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+BY_DISK = {"resource": "Disk", "dimension": "Capacity", "order": "Ascending"}
 BAD = [
     (QUEUE, {"weight": 0}, "a queue without weight would starve"),
     (QUEUE, {"parent": "bad"}, "a queue is not part of itself"),
@@ -137,6 +144,9 @@ BAD = [
     (POD_GROUP, {}, "Required value"),
     (POD_GROUP, {"minMember": 0}, "a gang has at least one pod"),
     (POD_GROUP, {"minMember": 2, "scheduleTimeoutSeconds": 0}, "leave it out for 300"),
+    (POD_GROUP, placed({"required": [{"topologyKey": "rack"}] * 2}), "remove one of the two"),
+    (POD_GROUP, placed({"nodeSelector": {"nodeSelectorTerms": [BY_NAME]}}), "labels only"),
+    (POD_GROUP, placed({"sortRules": [BY_DISK]}), "supported values"),
 ]
 """What is refused, and a part of the reason."""
 

@@ -106,7 +106,7 @@ def test_a_difference_would_be_found() -> None:
 def test_the_files_are_what_the_script_makes() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "crds.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, f"run scripts/crds.py: {done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"run `make crds`: {done.stdout}{done.stderr}"
 
 
 def test_every_kind_of_ours_has_a_file_and_no_other_has() -> None:
