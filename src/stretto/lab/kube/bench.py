@@ -28,7 +28,7 @@ Told = Callable[[str], None]
 class Side(msgspec.Struct, frozen=True):
     """What one scheduler did with one workload; figures are medians over the rounds."""
 
-    #: Pods bound a second, from just before the first binding to the last, the loader stopped.
+    #: Pods bound a second from just before its first write to the last binding, loader stopped.
     pods_per_s: float | None
     #: Median seconds of a pod from seen to seen bound, at the even rate.
     p50_s: float | None
@@ -36,7 +36,7 @@ class Side(msgspec.Struct, frozen=True):
     p99_s: float | None
     #: Seconds from the start of the process to the first binding, all pods waiting.
     start_to_first_binding_s: float | None
-    #: Microseconds of the process's own CPU time a pod, from the first binding to the last.
+    #: Microseconds of the process's own CPU time a pod, in the same time.
     cpu_us_per_pod: float | None
     #: Peak resident memory of the process in MB.
     rss_mb: float | None

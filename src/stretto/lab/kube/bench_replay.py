@@ -19,6 +19,7 @@ from stretto.base.rng import Rng
 from stretto.lab.kube.bench_shapes import MEASURED, RUNNING
 from stretto.lab.kube.bench_watch import Onlooker
 from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.lanes import WIDTH
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind, Deletion, Outcome, Patch, Replies, Store
@@ -88,6 +89,15 @@ def replay(store: Store, plan: WritePlan, clock: Clock) -> Replayed:
     return Replayed(clock.monotonic() - began, bound, every - bound - sent)
 
 
+def warm_up(store: Store) -> None:
+    """Open the connections: writes to pods that do not exist, as many as each lane is wide."""
+    names = [f"nobody-{number}" for number in range(max(WIDTH.values()))]
+    change = {"status": {"nominatedNodeName": "nowhere"}}
+    store.bind([Bind(MEASURED, name, "", "nowhere") for name in names])
+    store.delete(POD, [Deletion(MEASURED, name) for name in names])
+    store.patch_status(POD, [Patch(MEASURED, name, change) for name in names])
+
+
 def _all(items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> int:
     """How many of the writes were taken."""
     taken = 0
@@ -104,6 +114,7 @@ def main(words: Sequence[str]) -> int:
     clock = WallClock()
     store = KubeStore(KubeconfigAccess(kubeconfig), Rng(0), PATIENT)
     try:
+        warm_up(store)
         done = replay(store, plan, clock)
     finally:
         store.close()

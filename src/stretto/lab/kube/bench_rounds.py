@@ -1,7 +1,8 @@
 """One round of one side, and one of the ceiling.
 
 A round has two passes. *Drain*: all pods wait before the scheduler starts and the loader stands
-still; what counts is the time from just before the first binding to the last. *Steady*: the loader
+still; what counts is the time from just before its first write (a binding, or the eviction that
+makes room for one) to the last binding. *Steady*: the loader
 creates pods at an even rate; what counts is the time of each pod from seen to seen bound.
 """
 
@@ -36,11 +37,11 @@ class Drain(NamedTuple):
 
     #: Pods bound.
     bound: int
-    #: Seconds from just before the first binding was seen to the last; ``None`` without one.
+    #: Seconds from just before its first write was seen to the last binding; ``None`` without one.
     seconds: float | None
     #: Seconds from the start of the process to the first binding.
     first_s: float | None
-    #: Processor seconds of the scheduler from just before the first binding to the end.
+    #: Processor seconds of the scheduler in the same time.
     cpu_s: float | None
 
 
@@ -125,7 +126,7 @@ def _drain(site: Site, scheduler: Part, names: Sequence[str], patience: float) -
     cpu = usage_of(scheduler.pid).cpu_s
     bound = 0
     while bound < len(names):
-        if not bound:
+        if not seen.has_begun:
             before, cpu = seen.looked_at, usage_of(scheduler.pid).cpu_s
         seen.look(DRAIN_LOOK)
         if len(seen.bound) > bound:

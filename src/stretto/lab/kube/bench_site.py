@@ -41,9 +41,9 @@ from stretto.stores.store import Code, Deletion, Outcome
 
 CHUNK: Final = 500
 """Objects created in one call."""
-_FLAGS: Final = ("--disable-admission-plugins=TaintNodesByCondition,Priority",)
+API_FLAGS: Final = ("--disable-admission-plugins=TaintNodesByCondition,Priority",)
 """No controller would take the taints of new nodes away; the same are off in scheduler_perf."""
-_SCHEDULER_FLAGS: Final = ("--secure-port=0",)
+SCHEDULER_FLAGS: Final = ("--secure-port=0",)
 """It starts late, when a port that was free may be a connection's; nobody asks it anything."""
 _TURN: Final = 1.0
 """Seconds between turns of what comes and goes."""
@@ -68,7 +68,7 @@ class Site:
         try:
             #: The programs.
             self.plane = ControlPlane(
-                ControlPlaneConfig(parts=parts, flags=_FLAGS, scheduler_flags=_SCHEDULER_FLAGS),
+                ControlPlaneConfig(parts=parts, flags=API_FLAGS, scheduler_flags=SCHEDULER_FLAGS),
                 clock,
             )
             self._exits.callback(self.plane.close)

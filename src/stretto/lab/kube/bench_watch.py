@@ -79,6 +79,11 @@ class Onlooker:
         if not record.node and _NOMINATED in record.body:
             self.nominated.add(record.name)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a scheduler has written anything yet: a binding, a nomination, an eviction."""
+        return bool(self.bound or self.nominated or self.left)
+
     def waits(self, names: Sequence[str]) -> list[float]:
         """Seconds from seen to seen bound of each pod; infinity for one that is not bound."""
         return [

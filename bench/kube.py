@@ -1,0 +1,114 @@
+"""Measure Stretto beside kube-scheduler, and record the figures with machine and commit.
+
+    python bench/kube.py [--only TEXT] [--nodes N] [--rounds N]
+
+The runs are those of ``bench/workloads/kube.yaml``. Results go to
+``bench/results/kube-COMMIT.json``; a full run also puts the table into ``docs/bench-kube.md`` and
+the plots beside it. The machine should be idle: API server, etcd, scheduler and loader share it.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from record import commit, machine
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+START, END = "<!-- kube -->", "<!-- /kube -->"
+COLUMNS = (
+    "workload",
+    "pods/s",
+    "kube-scheduler",
+    "ratio (goal)",
+    "API ceiling",
+    "share (goal)",
+    "p50 / p99 s",
+    "kube-scheduler's",
+    "CPU us a pod",
+    "peak MB",
+    "start to first binding, s",
+)
+
+
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    """One run."""
+    words = [str(Path(sys.executable).parent / "stretto"), "bench", "kube", "--json", "-"]
+    words += ["--out", str(DOCS / "images")]
+    for key, value in options.items():
+        words += [f"--{key}", str(value)]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return {name: each for name, each in found.items() if isinstance(each, dict)}
+
+
+def shown(value: float | None, digits: int = 0) -> str:
+    """A figure, or a dash."""
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def cells(run: dict[str, Any], name: str, found: dict[str, Any]) -> list[str]:
+    """One row of the page's table."""
+    ours, theirs = found["stretto"], found["kube-scheduler"] or {}
+    goal = run.get("ratio", {}).get(name)
+    label = name if run["name"] == "workloads" else f"{name}, {run['name']}"
+    return [
+        label,
+        shown(ours["pods_per_s"]),
+        shown(theirs.get("pods_per_s")),
+        shown(found["ratio"], 2) + (f" ({goal})" if goal else ""),
+        shown(found["api_ceiling_per_s"]),
+        f"{shown(found['share_of_ceiling'], 2)} ({run['share']})",
+        f"{shown(ours['p50_s'], 3)} / {shown(ours['p99_s'], 3)}",
+        f"{shown(theirs.get('p50_s'), 3)} / {shown(theirs.get('p99_s'), 3)}",
+        shown(ours["cpu_us_per_pod"]),
+        shown(ours["rss_mb"]),
+        shown(ours["start_to_first_binding_s"], 1),
+    ]
+
+
+def write_page(record: dict[str, Any]) -> None:
+    """Put the table into the page."""
+    page = DOCS / "bench-kube.md"
+    head, _, rest = page.read_text().partition(START)
+    tail = rest.partition(END)[2]
+    host = record["machine"]
+    where = f"{host['cores']} cores of {host['cpu']}, Python {host['python']}"
+    lines = [
+        f"Commit {record['commit']}, {where}, load {host['load_before']:.1f} before.",
+        "",
+        "| " + " | ".join(COLUMNS) + " |",
+        "| " + " | ".join("---" for _ in COLUMNS) + " |",
+    ]
+    for run in record["runs"]:
+        for name, found in run["result"].items():
+            lines.append("| " + " | ".join(cells(run, name, found)) + " |")
+    page.write_text(head + START + "\n" + "\n".join(lines) + "\n" + END + tail)
+
+
+def main() -> None:
+    """Measure and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="only runs whose name holds this")
+    parser.add_argument("--nodes", type=int, help="instead of each run's own; no page is written")
+    parser.add_argument("--rounds", type=int, help="instead of each run's own")
+    asked = parser.parse_args()
+    instead = {key: getattr(asked, key) for key in ("nodes", "rounds") if getattr(asked, key)}
+    host = machine()
+    every = yaml.safe_load((HERE / "workloads" / "kube.yaml").read_text())
+    chosen = [run for run in every if asked.only in run["name"]]
+    runs = [{**run, "result": measure({**run["options"], **instead})} for run in chosen]
+    record = {"commit": commit(), "machine": host, "runs": runs}
+    target = HERE / "results" / f"kube-{commit()}.json"
+    target.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"recorded in {target.relative_to(HERE.parent)}")
+    if not asked.only and not asked.nodes:
+        write_page(record)
+
+
+if __name__ == "__main__":
+    main()
