@@ -35,6 +35,7 @@ from stretto.control.scheduler.shard import BATCH, Shard
 from stretto.control.verdicts import Verdicts
 from stretto.framework.domains.referee import Referee
 from stretto.framework.placer import Placers
+from stretto.framework.preemption_words import Suffixes
 from stretto.framework.profile import Profile
 from stretto.framework.runtime import Engine
 from stretto.framework.tiers import kernel
@@ -130,6 +131,8 @@ class Plane:
             config.dispatcher or dispatcher_config(config.profile),
             Pool(self.cluster),
         )
+        #: What is left of the disruption budgets.
+        self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
         #: Places pods.
         self.shards: list[Shard] = []
         self._listen()
@@ -141,8 +144,6 @@ class Plane:
         self.witnesses.append(self.reservations.witness)
         #: Judges and binds.
         self.binder = self._new_binder()
-        #: What is left of the disruption budgets.
-        self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
         #: Moves pods so that whole GPUs or nodes come free, when it is told to.
         self.rescheduler = Rescheduler(self.cluster, self.units, store, self.budgets)
         self.witnesses.append(self.rescheduler.witness)
@@ -173,6 +174,7 @@ class Plane:
             self.reporter = Reporter(
                 self.cluster, self.units, self.verdicts, self.store, self.config.report
             )
+            self.reporter.preemption = Suffixes(self.engine, self.budgets).of
         #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
         self.statuses: Statuses | None = None
         if self.config.report is not None:

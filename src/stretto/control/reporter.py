@@ -8,7 +8,7 @@ is called when the decisions of a step have been taken.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -86,6 +86,8 @@ class Reporter:
         self._events: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: float64[row]: clock time before which its event is not told again.
         self._event_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
+        #: What is said of preemption behind the reasons of nodes, by row and clock time.
+        self.preemption: Callable[[int, float], str] = lambda _row, _now: ""
         self._given_up: dict[int, tuple[int, str]] = {}
         self._own_words: dict[int, tuple[int, str]] = {}
         self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
@@ -239,7 +241,7 @@ class Reporter:
         if said is None:
             return None
         if not said.available:
-            return Word(False, UNSCHEDULABLE, said.message)
+            return Word(False, UNSCHEDULABLE, said.message + self.preemption(row, now))
         if unit is not None and unit.still_needed > 1:
             return Word(False, UNSCHEDULABLE, _short(unit, said.available, said.total))
         return None

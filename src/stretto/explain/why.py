@@ -24,7 +24,9 @@ from stretto.explain.standing import UnitFacts
 from stretto.explain.steps import StepFact
 from stretto.framework.contract import View
 from stretto.framework.diagnosis import diagnose
+from stretto.framework.preemption_words import preemption_words
 from stretto.framework.selection import TieRule
+from stretto.state.budgets import BudgetLedger
 from stretto.state.classes import PodClass
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
@@ -50,6 +52,15 @@ class Ask(msgspec.Struct, frozen=True):
     amount: int
     #: The same in human units.
     text: str
+
+
+class PreemptionFacts(msgspec.Struct, frozen=True):
+    """What forbids that others leave for a pod."""
+
+    #: As kube-scheduler's events say it.
+    message: str
+    #: (reason, nodes), the most frequent first.
+    nodes: tuple[tuple[str, int], ...]
 
 
 class NodesSay(msgspec.Struct, frozen=True):
@@ -109,6 +120,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     cures: tuple[Cure, ...] = ()
     #: Its unit; ``None`` where there is nothing to say of it.
     unit: UnitFacts | None = None
+    #: Why nobody's leaving would help; ``None`` where it may, or where it is said elsewhere.
+    preemption: PreemptionFacts | None = None
     #: How far its gang would come now; ``None`` for pods that start alone.
     gang: GangFacts | None = None
     #: How its queue stood, and who held what that is owed; ``None`` where nobody counts.
@@ -267,6 +280,7 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
     elif gang is not None:
         cures = gang.cures
     scores = Scores(weighed, asked.pod, asked.view, inquiry.slots[fits])
+    forbidden = None if fits.any() else _forbidden(scene, asked.row)
     return msgspec.structs.replace(
         _head(scene, asked),
         dominant=reasons[0],
@@ -274,18 +288,28 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
         nodes=NodesSay(
             total=said.total,
             available=said.available,
-            message=said.message,
+            message=f"{said.message} {forbidden.message}" if forbidden else said.message,
             reasons=inquiry.reasons(),
             overlaps=inquiry.overlaps(),
             nearest=near,
         ),
         cures=cures,
+        preemption=forbidden,
         unit=unit,
         gang=gang,
         share=share_of(unit.queue, scene.queues) if unit is not None else None,
         choice=_choice(scene, asked, scores) if fits.any() else None,
         steps=steps,
     )
+
+
+def _forbidden(scene: Scene, row: int) -> PreemptionFacts | None:
+    """Why preemption does not help; kube-scheduler's own rules say it in their own words."""
+    if scene.profile.exact:
+        return None
+    now = float(scene.cluster.pods.since[: scene.cluster.pods.length].max(initial=0.0))
+    words = preemption_words(scene.engine, BudgetLedger(scene.cluster), row, now)
+    return None if words is None else PreemptionFacts(words.message, words.nodes)
 
 
 def _cure_bits(scene: Scene, asked: _Question) -> int:

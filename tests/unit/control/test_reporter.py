@@ -36,7 +36,10 @@ def test_a_pod_that_fits_nowhere_is_told_so_in_a_condition_and_an_event() -> Non
     (condition,) = conditions(at, "big")
     assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
     assert condition["reason"] == "Unschedulable"
-    assert condition["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert condition["message"] == (
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: "
+        "1 Preemption is not helpful for scheduling."
+    )
     (event,) = events(at)
     assert (event["reason"], event["type"], event["count"]) == ("FailedScheduling", "Warning", 1)
     assert event["message"] == condition["message"]

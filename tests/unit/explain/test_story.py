@@ -120,7 +120,10 @@ def test_the_objects_of_a_store_tell_what_was_told_there(tmp_path: Path) -> None
     records = [each for kind in KINDS for each in told.at.store.list(kind).records]
     said = story_of_objects(records, "second", "a store")
     assert words(said) == ["seen", "no place", "placed", "bound"]
-    assert said.steps[1].detail == "0/1 nodes are available: 1 Insufficient cpu."
+    assert said.steps[1].detail == (
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: "
+        "1 No preemption victims found for incoming pod."
+    )
     with pytest.raises(NotFoundError, match="did you mean second"):
         story_of_objects(records, "secnd", "a store")
 

@@ -1,0 +1,85 @@
+"""Why nobody's leaving would help, in kube-scheduler's words and ours."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stretto.api.kinds import POD_DISRUPTION_BUDGET
+from stretto.framework.preemption_words import NEVER, OFF, Words, preemption_words
+from stretto.framework.profile import load_profile
+from stretto.testing import Harness, make_node, make_pod
+
+
+def words(*running: bytes, pod: bytes, budget: bool = False, **rules: Any) -> Words | None:
+    """What is said of a pod on one node of 4 CPUs."""
+    profile = load_profile({"profiles": [{"stretto": {"preemption": rules or True}}]})
+    made = Harness([make_node("n", cpu="4")], profile=profile, config={"tier": "numpy"})
+    made.submit(*running)
+    made.settle()
+    if budget:
+        spec = {"selector": {}, "minAvailable": 1}
+        meta = {"name": "b", "namespace": "default"}
+        made.create(POD_DISRUPTION_BUDGET, json.dumps({"metadata": meta, "spec": spec}).encode())
+    made.submit(pod)
+    made.settle()
+    plane = made.plane
+    row = next(r for r in plane.cluster.pods.rows().tolist() if plane.cluster.pods.name[r] == "x")
+    return preemption_words(plane.engine, plane.budgets, row, made.clock.monotonic())
+
+
+def low(**more: Any) -> bytes:
+    return make_pod("low", **{"cpu": "3", "priority": 1, **more})
+
+
+def wants(cpu: str = "3", **more: Any) -> bytes:
+    return make_pod("x", **{"cpu": cpu, "priority": 10, **more})
+
+
+def said(found: Words | None) -> str:
+    assert found is not None
+    return found.message.removeprefix("preemption: 0/1 nodes are available: ")
+
+
+def test_a_node_that_is_too_small_is_not_helped() -> None:
+    assert said(words(low(), pod=wants("9"))) == "1 Preemption is not helpful for scheduling."
+
+
+def test_a_node_without_lower_pods_has_no_victims() -> None:
+    found = words(low(priority=10), pod=wants())
+    assert said(found) == "1 No preemption victims found for incoming pod."
+
+
+def test_a_node_that_lacks_something_even_then_says_what() -> None:
+    found = words(low(cpu="1"), make_pod("top", cpu="3", priority=99), pod=wants())
+    assert said(found) == "1 Insufficient cpu."
+
+
+def test_a_policy_of_never_is_said() -> None:
+    assert words(low(), pod=wants(spec={"preemptionPolicy": "Never"})) == Words(NEVER)
+
+
+def test_a_profile_without_preemption_says_so() -> None:
+    assert words(low(), pod=wants(), enabled=False) == Words(OFF)
+
+
+@pytest.mark.parametrize(
+    ("rules", "more", "text"),
+    [
+        ({"optIn": True}, {}, "pods that have not agreed to be preempted"),
+        ({"protect": {"fromPriority": 0}}, {}, "pods that the profile protects by priority"),
+        ({"protect": {"startedWithinSeconds": 60}}, {}, "pods that started a short while ago"),
+        (
+            {},
+            {"annotations": {"godel.bytedance.com/can-be-preempted": "false"}},
+            "pods that forbid their preemption",
+        ),
+    ],
+)
+def test_protection_is_said_in_words_of_our_own(rules: Any, more: Any, text: str) -> None:
+    assert said(words(low(**more), pod=wants(), **rules)) == f"1 node(s) had {text}."
+
+
+def test_a_hard_budget_is_said() -> None:
+    found = words(low(), pod=wants(), budget=True, budgets="hard")
+    assert said(found) == "1 node(s) had pods that a disruption budget protects."
