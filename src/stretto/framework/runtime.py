@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.arrays import distinct
 from stretto.base.rng import Rng
 from stretto.framework import kernels_numpy
 from stretto.framework.asked import AskedRules
@@ -187,7 +188,7 @@ class Runtime:
         if count == 0 or self.columns.size == 0:
             answer[:] = -1
             return Placement(answer, devices, units)
-        wanted = np.unique(ids)
+        wanted = distinct(ids)
         self._make_ready(wanted)
         self._confine(wanted)
         self.columns.room_in_log(2 * count + 1)

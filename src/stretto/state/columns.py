@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.arrays import distinct
 from stretto.state.devices import FORMS, MAX_DEVICES
 from stretto.state.ledger import Ledger
 from stretto.state.resources import SCAN_LIMIT
@@ -83,7 +84,7 @@ class Columns:
         if changed is None:
             self._copy(np.arange(self.size, dtype=np.int64), everything=True)
         elif len(changed):
-            slots = np.unique(changed).astype(np.int64)
+            slots = distinct(changed).astype(np.int64)
             self._copy(slots, everything=len(slots) * 4 > self.size)
         return fresh
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from stretto.api.core import Namespace
 from stretto.api.meta import Wire
+from stretto.base.arrays import distinct
 from stretto.state.classes import Classes
 from stretto.state.domain_counts import Counts
 from stretto.state.domain_defaults import concerned
@@ -152,7 +153,7 @@ class Domains:
     def _pairs(self, rows: Rows) -> list[Pair]:
         """Distinct (class id, tag) of some rows."""
         pods = self._pods
-        keys = np.unique(pods.class_id[rows].astype(np.int64) << 32 | pods.tag[rows])
+        keys = distinct(pods.class_id[rows].astype(np.int64) << 32 | pods.tag[rows])
         return list(zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True))
 
     def _reclass(self, rows: Rows) -> None:
@@ -202,7 +203,7 @@ class Domains:
             more = np.zeros(len(pods.class_id) - len(self._counted_as), np.int32)
             self._counted_as = np.concatenate([self._counted_as, more])
             self._counted_at = np.concatenate([self._counted_at, more])
-        rows = np.arange(pods.length) if changed is None else np.unique(changed)
+        rows = np.arange(pods.length) if changed is None else distinct(changed)
         if len(rows):
             self._recount(rows)
 
@@ -265,7 +266,7 @@ class _Members:
             self._serial = np.concatenate([self._serial, np.zeros(more, np.int64)])
             self._of_class = np.concatenate([self._of_class, np.zeros((more, 2), np.int32)])
         serials = self._classes.serials[class_ids]
-        for class_id in np.unique(class_ids[self._serial[class_ids] != serials]).tolist():
+        for class_id in distinct(class_ids[self._serial[class_ids] != serials]).tolist():
             pod, wishes = self._classes[class_id], self._wishes
             counted = pod.wants.counted if pod.wants.epoch == wishes.epoch else ()
             leaving = tuple(each for each in counted if not wishes.forgets_leaving(each))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.arrays import distinct
 from stretto.framework.domains.formulas import allows, count, is_judged
 from stretto.framework.domains.tables import Tables
 from stretto.framework.domains.view import DomainView
@@ -39,7 +40,7 @@ class Referee:
         """Whether claims hold together, in order."""
         view = self._view
         view.sync()
-        view.ready(np.unique(class_ids))
+        view.ready(distinct(class_ids))
         done = int(self._recheck(view.table, view.state, class_ids, slots))
         view.placed(class_ids[:done], slots[:done])
         return done == len(slots)

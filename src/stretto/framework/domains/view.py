@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.arrays import distinct
 from stretto.framework.domains.program import CAP, DomainState, DomainTable
 from stretto.framework.domains.tables import Tables
 from stretto.state.cluster import Cluster
@@ -130,14 +131,14 @@ class DomainView:
         self._position = counts.head
         if not len(entries) and not self._own:
             return NOTHING
-        distinct = np.unique(np.concatenate([entries, *self._own_entries()]))
-        populations, slots = distinct >> SLOT_BITS, distinct & SLOT_MASK
+        named = distinct(np.concatenate([entries, *self._own_entries()]))
+        populations, slots = named >> SLOT_BITS, named & SLOT_MASK
         live = counts.table[populations, slots].astype(np.int64)
         more = live - self.state.pods[populations, slots]
         different = more != 0
         populations, slots = populations[different], slots[different]
         self._add(populations, slots, more[different])
-        return np.unique(slots)
+        return distinct(slots)
 
     def _own_entries(self) -> list[npt.NDArray[np.int64]]:
         """What was counted here, in the form of the log."""
