@@ -21,6 +21,7 @@ Eligible = Callable[[int, int], bool]
 
 _DISPATCHED: Final = int(PodState.DISPATCHED)
 _NOMINATED: Final = int(PodState.NOMINATED)
+_HELD: Final = frozenset(int(s) for s in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 _CAUSES: Final = {
     Guard.NOT_RUNNING: ConflictCause.VICTIM_GONE,
     Guard.LEAVING: ConflictCause.VICTIM_TAKEN,
@@ -93,12 +94,13 @@ class PreemptionJudge:
 
     def _gangs_problem(self, victims: Sequence[int]) -> ConflictCause | None:
         """A gang leaves whole, or stays large enough."""
-        leaving = self._cluster.evictions
+        leaving, states = self._cluster.evictions, self._cluster.pods.state
         for unit in {self._units.of_row(row) for row in victims}:
             if unit is None or not unit.is_gang:
                 continue
             gone = set(victims)
-            left = [r for r in unit.bound if r not in gone and not leaving.is_leaving(r)]
+            members = {*unit.bound, *(r for r in unit.pending if int(states[r]) in _HELD)}
+            left = [r for r in members if r not in gone and not leaving.is_leaving(r)]
             if 0 < len(left) < unit.min_member:
                 return ConflictCause.GANG_SHORT
         return None

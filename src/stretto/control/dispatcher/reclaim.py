@@ -52,6 +52,8 @@ class Team(NamedTuple):
     least: int
     #: Those on nodes, those that may not be asked among them.
     rows: frozenset[int]
+    #: None of it is on the way to a node, so that all of it can leave together.
+    settled: bool = True
 
 
 class Asked(NamedTuple):
@@ -235,7 +237,7 @@ class _Search:
         if len(left) - 1 >= team.least or running.row not in left:
             return [running]
         rest = [each for each in self._by_unit[running.unit] if each.row in left]
-        return rest if len(rest) == len(left) else []
+        return rest if team.settled and len(rest) == len(left) else []
 
     def _may_go(self, running: Running) -> bool:
         """Whether no queue falls under its guarantee without a pod."""

@@ -90,9 +90,12 @@ class Reclaimer:
     def orders(self, floor: FloorView, now: float) -> list[EvictionOrder]:
         """Who is to leave, and why: for the lane of evictions."""
         usage = self._places.usage
-        if usage is None or not usage.tree.any_guarantees:
+        if usage is None:
             return []
         self._land(usage, now)
+        if not usage.tree.any_guarantees:
+            self._more = False
+            return []
         self._more = now < self._look_at
         if self._more:
             return []
@@ -174,7 +177,8 @@ class Reclaimer:
     def _land(self, usage: Usage, now: float) -> None:
         """End what is over: the unit has started, or has waited long enough."""
         for unit, flight in list(self.flights.items()):
-            if unit.state not in _WAITING or unit.queue != flight.queue:
+            owed = usage.tree.leaf(flight.queue).guarantee
+            if unit.state not in _WAITING or unit.queue != flight.queue or not owed:
                 self._pauses.pop(unit, None)
             elif self._goes_on(flight, now):
                 continue
@@ -248,7 +252,7 @@ class _GroundNow:
             return None
         leaving, going = self._places.pods.leaving, self._going
         stay = (row for row in found.bound if not leaving[row] and row not in going)
-        return Team(found.min_member, frozenset(stay))
+        return Team(found.min_member, frozenset(stay), not found.away)
 
     def pending(self) -> Iterator[tuple[str, Amounts, int]]:
         """What other reclaims bring to queues and take from them."""

@@ -208,12 +208,17 @@ class Laws:
         mine = [
             other
             for other in self._truth.on_node.get(node, {}).values()
-            if other.ours and other is not pod and self._last[other.uid].node_uid == claim.node_uid
+            if other.ours and other is not pod and self._node_uid(other) == claim.node_uid
         ]
         said = overruns(shape, [*(other.ask for other in mine), pod.ask], pod.ask)
         if not said and pod.ask.gpus:
             said = _device_trouble(shape, pod.ask, pod.mask, [(each, each.mask) for each in mine])
         return [Breach(1, f"bind of {pod.name} to {node}: {said}")] if said else []
+
+    def _node_uid(self, pod: Standing) -> str:
+        """Uid of the node for which a pod of ours was claimed last; empty for one never claimed."""
+        claim = self._last.get(pod.uid)
+        return claim.node_uid if claim is not None else ""
 
     # ------------------------------------------------------------ laws 2 and 3
 
