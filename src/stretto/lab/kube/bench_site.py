@@ -45,6 +45,8 @@ API_FLAGS: Final = ("--disable-admission-plugins=TaintNodesByCondition,Priority"
 """No controller would take the taints of new nodes away; the same are off in scheduler_perf."""
 SCHEDULER_FLAGS: Final = ("--secure-port=0",)
 """It starts late, when a port that was free may be a connection's; nobody asks it anything."""
+SETTLE: Final = 4.0
+"""Seconds for a new API server's own first duties, so that no side is measured beside them."""
 _TURN: Final = 1.0
 """Seconds between turns of what comes and goes."""
 _TICK: Final = 0.02
@@ -79,6 +81,7 @@ class Site:
             self.store = KubeStore(KubeconfigAccess(self.plane.kubeconfig), Rng(0), PATIENT)
             self._exits.callback(self.store.close)
             self._furnish()
+            clock.sleep(SETTLE)
             #: What is seen of the pods.
             self.seen = Onlooker(self.store, clock)
         except BaseException:
