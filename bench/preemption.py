@@ -3,9 +3,9 @@
     python bench/preemption.py --json bench/results/preemption.json
     python bench/preemption.py --nodes 2000 --count 200          # a quick look
 
-What is timed is the decision as a shard makes it: the best of all nodes and who must leave it, noted
-so that the next preemptor sees it. A whole plane over the memory store (judging, evicting, binding)
-is timed beside it. On a small cluster every answer is compared with rehearsing all nodes.
+What is timed is the decision as a shard makes it: the best of all nodes and who must leave it,
+noted so that the next preemptor sees it. A whole plane over the memory store (judging, evicting,
+binding) is timed beside it. On a small cluster every answer is compared with rehearsing all nodes.
 """
 
 import argparse
@@ -107,7 +107,7 @@ class Field:
         """The first shard's, at the beginning of a cycle."""
         found = self.plane.shards[0].preempting
         assert found is not None
-        finder = found._finder
+        finder = found._finder  # noqa: SLF001  (a bench looks behind the counter)
         assert isinstance(finder, VictimFinder)
         none = np.zeros(0, np.int32)
         finder.begin(Plan(0, NO_ROWS, NO_ROWS, none, NO_ROWS, NO_ROWS, none, [], []))

@@ -19,6 +19,7 @@ Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
 """A unit, its rows that the binder or the store refused, and why."""
 
 _WANTED = frozenset({int(PodState.DISPATCHED), int(PodState.PENDING)})
+_BY_STORE = (ConflictCause.STORE_REFUSED, ConflictCause.VICTIM_REFUSED)
 _HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 
 
@@ -71,7 +72,7 @@ class Answers:
                 unit.let_go(assumed)
             sent = self._take_back(unit, mine)
             if assumed or sent:
-                by_store = cause is ConflictCause.STORE_REFUSED
+                by_store = cause in _BY_STORE
                 harder[unit] = harder.get(unit, False) or by_store
         for unit, by_store in harder.items():
             self._count_failure(unit, by_store, now)

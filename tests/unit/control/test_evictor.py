@@ -1,0 +1,103 @@
+"""The lane of evictions over a store whose answers the test chooses."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from stretto.api.kinds import POD
+from stretto.control.binder import evictor as evictor_module
+from stretto.state.evictions import EvictionCause, EvictionOrder
+from stretto.state.lifecycle import PodState
+from stretto.stores.store import Code, Eviction, Outcome, Reply
+from stretto.testing import Harness, make_node, make_pod
+
+LOST = Reply(Outcome.UNKNOWN, Code.TIMEOUT)
+BUSY = Reply(Outcome.REFUSED, Code.UNAVAILABLE)
+BUDGET = Reply(Outcome.REFUSED, Code.TOO_MANY_REQUESTS)
+
+
+class Desk(Harness):
+    """A full node, a preemptor, and answers to evictions: ``None`` for the store's own."""
+
+    def __init__(self, *answers: Reply | None) -> None:
+        super().__init__([make_node("n", cpu="4")], config={"tier": "numpy"})
+        self.answers = list(answers)
+        self.asked: list[str] = []
+        self._evict, self.store.evict = self.store.evict, self.answer  # type: ignore[method-assign]
+        self.submit(make_pod("low", cpu="3", priority=1))
+        self.settle()
+        self.submit(make_pod("high", cpu="3", priority=9))
+
+    def answer(self, evictions: Sequence[Eviction]) -> list[Reply]:
+        self.asked += [each.name for each in evictions]
+        chosen = [self.answers.pop(0) if self.answers else None for _ in evictions]
+        pairs = zip(chosen, evictions, strict=True)
+        return [said or self._evict([eviction])[0] for said, eviction in pairs]
+
+    def state(self, name: str) -> PodState:
+        pods = self.plane.cluster.pods
+        return next(PodState(int(pods.state[r])) for r in pods.rows() if pods.name[r] == name)
+
+    def order(self, *names: str, **more: Any) -> tuple[int, ...]:
+        pods = self.plane.cluster.pods
+        rows = tuple(int(r) for r in pods.rows() if pods.name[r] in names)
+        serials = tuple(int(pods.serial[r]) for r in rows)
+        given = EvictionOrder(rows, serials, EvictionCause.RECLAIM, "its owner is back", **more)
+        return self.plane.evictor.order(given, self.clock.monotonic())
+
+
+@pytest.mark.parametrize("answer", [LOST, BUSY])
+def test_a_victim_that_was_not_reached_is_asked_again(answer: Reply) -> None:
+    desk = Desk(answer)
+    desk.settle(5)
+    assert (desk.asked, desk.node_of("high")) == (["low", "low"], "n")
+
+
+def test_a_victim_that_has_gone_meanwhile_is_not_asked_again() -> None:
+    desk = Desk(LOST)
+    desk.plane.run_until_idle(3)
+    desk.delete("low")
+    desk.settle(5)
+    assert (desk.asked, desk.node_of("high")) == (["low"], "n")
+
+
+def test_a_refusal_voids_the_claim_and_the_pod_waits_before_it_tries_again() -> None:
+    desk = Desk(BUDGET)
+    desk.settle()
+    assert (desk.state("high"), desk.node_of("low")) == (PodState.PENDING, "n")
+    assert not desk.plane.cluster.evictions
+    assert desk.breaches() == []
+    desk.settle(5)
+    assert desk.node_of("high") == "n"
+
+
+def test_no_more_are_asked_at_once_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evictor_module, "LANE", 2)
+    desk = Desk()
+    desk.settle()
+    desk.submit(*[make_pod(f"p{i}", cpu="100m") for i in range(5)])
+    desk.settle()
+    assert len(desk.order(*[f"p{i}" for i in range(5)])) == 5
+    desk.asked.clear()
+    assert desk.plane.evictor.send(desk.clock.monotonic())
+    assert len(desk.asked) == 2
+
+
+def test_an_order_leaves_out_who_would_break_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    desk.settle()
+    budgets = desk.plane.evictor._judge.budgets
+    monkeypatch.setattr(budgets, "violating", set)
+    assert desk.order("high") == ()
+    row = next(int(r) for r in desk.plane.cluster.pods.rows())
+    assert desk.order("high", beyond=frozenset({row})) == (row,)
+
+
+def test_who_was_asked_for_another_reason_is_counted_when_it_has_gone() -> None:
+    desk = Desk()
+    desk.settle()
+    desk.order("high")
+    desk.settle(1)
+    assert desk.store.get(POD, "default", "high") is None
+    assert desk.plane.cluster.evictions.counts[EvictionCause.RECLAIM] == 1

@@ -1,0 +1,54 @@
+"""What a profile may say of preemption."""
+
+from typing import Any
+
+import pytest
+
+from stretto.base.errors import InputError, UnknownNameError
+from stretto.framework.preemption_form import read_preemption
+from stretto.state.preemption import OFF, PreemptionRules, Select
+
+
+def test_a_profile_that_says_nothing_preempts_as_kube_scheduler_does() -> None:
+    assert read_preemption(None, "p") == PreemptionRules() == read_preemption(True, "p")
+
+
+def test_it_can_be_turned_off_in_one_word() -> None:
+    assert read_preemption(False, "p") == OFF
+
+
+def test_everything_that_may_be_said_is_read() -> None:
+    form = {
+        "budgets": "hard",
+        "optIn": True,
+        "protect": {"fromPriority": 7, "startedWithinSeconds": 60},
+        "waitSeconds": 5,
+        "select": "better",
+        "candidates": 3,
+    }
+    assert read_preemption(form, "p") == PreemptionRules(
+        True, True, True, 7, 60.0, 5.0, Select.BETTER, 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "where"),
+    [
+        ({"enabled": "yes"}, "p.enabled"),
+        ({"waitSeconds": 0}, "p.waitSeconds"),
+        ({"candidates": 0}, "p.candidates"),
+        ({"protect": {"fromPriority": "high"}}, "p.protect.fromPriority"),
+        ({"protect": {"startedWithinSeconds": -1}}, "p.protect.startedWithinSeconds"),
+        ([], "p"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_path(form: Any, where: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_preemption(form, "p")
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize("form", [{"budget": "hard"}, {"budgets": "firm"}, {"select": "bset"}])
+def test_a_word_that_nobody_knows_is_refused(form: Any) -> None:
+    with pytest.raises(UnknownNameError):
+        read_preemption(form, "p")
