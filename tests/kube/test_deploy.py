@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -202,6 +203,21 @@ def test_the_chart_with_everything_on_is_accepted_by_the_server(
 
 
 @pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
+def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_path: Path) -> None:
+    words = "-n kube-system --set nameOverride=scheduler"
+    rendered = shell(cluster, f"helm template stretto {CHART} {words}", tmp_path).stdout
+    shipped = (ROOT / "deploy" / "scheduler.yaml").read_text(encoding="utf-8")
+    theirs, ours = pod_of(rendered), pod_of(shipped)
+    assert set(theirs["containers"][0].pop("args")) - set(ours["containers"][0].pop("args")) == {
+        "--shards=1"
+    }
+    for each in (*theirs["initContainers"], *theirs["containers"]):
+        assert each.pop("imagePullPolicy") == "IfNotPresent"
+    assert theirs.pop("affinity").keys() == ours.pop("affinity").keys()
+    assert theirs == ours
+
+
+@pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -231,6 +247,13 @@ def granted() -> set[str]:
         for verb in rule["verbs"]
         if "watch" not in rule["verbs"]
     }
+
+
+def pod_of(text: str) -> dict[str, Any]:
+    """The pod that the Deployment among some objects makes."""
+    found = next(each for each in yaml.safe_load_all(text) if each["kind"] == "Deployment")
+    spec: dict[str, Any] = found["spec"]["template"]["spec"]
+    return spec
 
 
 def _object(kind: Kind, spec: dict[str, object]) -> bytes:
