@@ -1,78 +1,39 @@
 """The bench against kube-scheduler without its programs: shapes, what is seen, replays, figures."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 
 import pytest
 from click.testing import CliRunner
 
-from stretto.api.kinds import NAMESPACE, NODE, POD, POD_GROUP, Kind
-from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.base.rng import Rng
 from stretto.cli.main import cli
-from stretto.framework.profile import load_profile
 from stretto.lab.kube import bench
 from stretto.lab.kube.bench_asked import WORKLOADS, KubeBench
 from stretto.lab.kube.bench_replay import Replayed, WritePlan, addressed, replay, writes_of
 from stretto.lab.kube.bench_rounds import Drain, Round
 from stretto.lab.kube.bench_shapes import (
     MEASURED,
-    SCHEDULER,
-    SPACES,
     Counts,
     counts_of,
-    group_bodies,
-    node_bodies,
-    pod_bodies,
     pod_name,
-    running_bodies,
     shape_named,
 )
 from stretto.lab.kube.bench_sides import Usage
-from stretto.lab.kube.bench_watch import Curve, Onlooker, curve_of
-from stretto.plane import Plane, PlaneConfig
-from stretto.state.cluster import ClusterConfig
-from stretto.stores.memory import MemoryStore
-from stretto.stores.store import Bind, Deletion, Outcome
-
-NODES = 50
+from stretto.lab.kube.bench_warm import NODES, Rehearsal
+from stretto.lab.kube.bench_watch import Curve, curve_of
+from stretto.stores.store import Bind, Deletion
 
 
-class Trial:
-    """A workload in a store in memory, placed by a plane there."""
-
-    def __init__(self, name: str) -> None:
-        self.shape, self.clock = shape_named(name), ManualClock()
-        self.counts = counts_of(self.shape, NODES)
-        self.store = MemoryStore(self.clock, Rng(0))
-        for kind, bodies in self._furniture():
-            replies = self.store.create(kind, list(bodies))
-            assert {reply.outcome for reply in replies} <= {Outcome.OK}
-        self.seen = Onlooker(self.store, self.clock)
-        pods = self.counts.pods + self.counts.steady
-        self.store.create(POD, pod_bodies(self.shape, NODES, range(pods)))
-
-    def _furniture(self) -> Iterator[tuple[Kind, Iterable[bytes]]]:
-        yield NAMESPACE, [b'{"metadata": {"name": "%s"}}' % name.encode() for name in SPACES]
-        yield NODE, node_bodies(self.shape, NODES)
-        yield POD, running_bodies(self.shape, NODES, 3)
-        yield POD_GROUP, group_bodies(self.shape, self.counts.pods + self.counts.steady)
-
-    def place(self) -> "Trial":
-        cluster = ClusterConfig(scheduler_names=frozenset({SCHEDULER}))
-        config = PlaneConfig(load_profile("default"), cluster=cluster, tier="numpy")
-        plane = Plane(config, self.store, self.clock)
-        for _ in range(30):
-            plane.run_until_idle()
-            self.seen.look(1.0)
-        plane.close()
-        return self
+def rehearsed(name: str) -> Rehearsal:
+    """A workload that a plane has placed in memory."""
+    rehearsal = Rehearsal(shape_named(name))
+    rehearsal.place(tier="numpy")
+    return rehearsal
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_pod_of_a_workload_finds_a_node(name: str) -> None:
-    trial = Trial(name).place()
+    trial = rehearsed(name)
     names = [pod_name(n) for n in range(trial.counts.pods + trial.counts.steady)]
     assert [each for each in names if each not in trial.seen.bound] == []
 
@@ -84,7 +45,7 @@ def test_counts_scale_with_the_nodes_and_gangs_stay_whole() -> None:
 
 
 def test_preemptors_make_pods_leave_and_the_plan_says_which() -> None:
-    trial = Trial("preemption").place()
+    trial = rehearsed("preemption")
     plan = writes_of(trial.seen)
     pods = trial.counts.pods + trial.counts.steady
     assert len(plan.binds) == pods
@@ -94,7 +55,7 @@ def test_preemptors_make_pods_leave_and_the_plan_says_which() -> None:
 
 
 def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -> None:
-    first, second = Trial("basic").place(), Trial("basic")
+    first, second = rehearsed("basic"), Rehearsal(shape_named("basic"))
     second.seen.look(0)
     plan = addressed(writes_of(first.seen), second.seen.uid_of)
     done = replay(second.store, plan, second.clock)
@@ -104,7 +65,7 @@ def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -
 
 
 def test_a_replay_counts_what_was_not_taken() -> None:
-    trial = Trial("basic")
+    trial = Rehearsal(shape_named("basic"))
     plan = WritePlan([Bind(MEASURED, "nobody", "u", "node-00000")], [Deletion(MEASURED, "nobody")])
     done = replay(trial.store, plan, trial.clock)
     assert (done.bound, done.failed) == (0, 2)

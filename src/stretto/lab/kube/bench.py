@@ -17,6 +17,7 @@ from stretto.lab.kube.bench_asked import KUBE_SCHEDULER, STRETTO, KubeBench
 from stretto.lab.kube.bench_replay import Replayed
 from stretto.lab.kube.bench_rounds import Round, ceiling, measure
 from stretto.lab.kube.bench_shapes import Counts, Shape, counts_of, shape_named
+from stretto.lab.kube.bench_warm import warm_kernels
 from stretto.lab.kube.bench_watch import Curve
 from stretto.lab.kube.control_plane import CORE
 from stretto.lab.kube.tools import build
@@ -92,6 +93,8 @@ def run_kube_bench(
     """
     names = asked.names()
     build((*CORE, *([KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER else [])), told)
+    told("rehearsing in memory, so that no kernel is compiled while something is measured")
+    warm_kernels(asked.profile, names)
     for name in names:
         yield name, _workload(shape_named(name), asked, clock, told)
 
