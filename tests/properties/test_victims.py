@@ -1,13 +1,14 @@
 """The search for victims equals rehearsing every node, in both tiers, whatever has happened."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from stretto.framework import kernels_many, kernels_victims, victims_numpy
+from stretto.framework.exact.decision import Preemption
 from stretto.framework.rehearsal import Preemptor
 from stretto.framework.victims_numpy import Hit
 from stretto.state.victims import Victims
-from tests.properties.victim_world import World, same
+from tests.properties.victim_world import CALM, World, same
 
 seeds = st.integers(0, 1 << 30)
 few = settings(max_examples=60)
@@ -15,6 +16,7 @@ few = settings(max_examples=60)
 
 @few
 @given(seeds, st.booleans(), st.booleans())
+@example(71607, True, False)
 def test_both_tiers_find_what_rehearsing_every_node_finds(
     seed: int, budgets: bool, hard: bool
 ) -> None:
@@ -26,6 +28,35 @@ def test_both_tiers_find_what_rehearsing_every_node_finds(
         assert same(victims_numpy.search(world.index, wanted, world.limits), plain)
         assert same(kernels_victims.search(world.index, wanted, world.limits), plain)
         world.change()
+
+
+@few
+@given(seeds, st.booleans())
+def test_the_node_and_its_victims_are_those_of_kube_schedulers_search(
+    seed: int, budgets: bool
+) -> None:
+    world = World(seed, budgets=budgets)
+    for _ in range(4):
+        preemptor = world.preemptor()
+        world.victims.sync(world.now)
+        decision = world.as_upstream_decides(preemptor)
+        hit = kernels_victims.search(world.index, world.wanted(preemptor), world.limits)
+        if not len(decision.feasible):
+            assert decision.preemption is not None
+            assert agrees(world, hit, decision.preemption)
+        world.change(CALM)
+
+
+def agrees(world: World, hit: Hit | None, upstream: Preemption) -> bool:
+    """Whether a node is one of upstream's best, with the same victims; or both found none."""
+    if hit is None or upstream.chosen is None:
+        return hit is None and upstream.chosen is None
+    names = world.cluster.pods.name
+    node = world.cluster.nodes.names[hit.slot]
+    mine = ([names[row] for row in hit.victims], len(hit.beyond))
+    theirs = next(each for each in upstream.candidates if each.node == node)
+    best = {upstream.chosen.node, *upstream.tied}
+    return node in best and mine == ([v.key[1] for v in theirs.victims], theirs.violations)
 
 
 @few

@@ -5,8 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from stretto.api.kinds import POD_DISRUPTION_BUDGET
+from stretto.api import codec
+from stretto.api.core import Node
+from stretto.api.kinds import POD, POD_DISRUPTION_BUDGET
+from stretto.api.pods import Pod
+from stretto.base.clock import timestamp
 from stretto.base.rng import Rng
+from stretto.framework.exact.decision import Decision
+from stretto.framework.exact.scheduler import ExactScheduler
+from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal
 from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, standing_of
 from stretto.state.budgets import BudgetLedger
@@ -23,6 +30,11 @@ PRIORITIES = (-5, 0, 3, 7, 7, 100)
 APPS = ("web", "db", "batch")
 
 
+CALM = ("come", "come", "go", "budget", "node")
+"""What may happen in a cluster that kube-scheduler's search can be shown."""
+KINDS = (*CALM, "leave", "wait")
+
+
 class World(Books):
     """Nodes full of pods of many priorities, some under budgets, some leaving or waiting."""
 
@@ -30,6 +42,8 @@ class World(Books):
         self.rng = Rng(seed)
         nodes = [make_node(f"n{i}", cpu=str(self.rng.randint(2, 8))) for i in range(8)]
         super().__init__(*nodes)
+        self.nodes = {f"n{i}": body for i, body in enumerate(nodes)}
+        self.bodies: dict[str, bytes] = {}
         self.made = 0
         self.now = 0.0
         for name in APPS if budgets else ():
@@ -59,23 +73,26 @@ class World(Books):
             node=f"n{self.rng.randint(0, 7)}",
             labels={"app": self.rng.choice((*APPS, "none"))},
         )
+        whole = json.loads(body)
+        whole["status"] = {"phase": "Running", "startTime": timestamp(self.now)}
+        body = json.dumps(whole).encode()
+        self.bodies[f"p{self.made}"] = body
         self.ingest.pods([Event(ADDED, self.record_of(body))], self.now)
 
     def record_of(self, body: bytes) -> Any:
-        from stretto.api.kinds import POD
-
         node = json.loads(body)["spec"].get("nodeName", "")
         return self.record(POD, body, node=node)
 
-    def change(self) -> None:
+    def change(self, kinds: tuple[str, ...] = KINDS) -> None:
         """Anything that may happen to a pod, a budget or a node."""
         rows = self.cluster.pods.rows().tolist()
-        kind = self.rng.choice(("come", "come", "go", "leave", "wait", "budget", "node"))
+        kind = self.rng.choice(kinds)
         row = self.rng.choice(rows) if rows else -1
         pods = self.cluster.pods
         if kind == "come" or row < 0:
             self.come()
         elif kind == "go":
+            self.bodies.pop(pods.name[row], None)
             self.pod(make_pod(pods.name[row]), DELETED)
         elif kind == "leave":
             why = Leaving(int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, "")
@@ -125,6 +142,16 @@ class World(Books):
             key=lambda each: (rehearsal.key(each), each.slot),
             default=None,
         )
+
+    def as_upstream_decides(self, preemptor: Preemptor) -> Decision:
+        """kube-scheduler's own decision about the same pod in the same cluster."""
+        nodes = [codec.decode_as(Node, body) for body in self.nodes.values()]
+        pods = [codec.decode_as(Pod, body) for body in self.bodies.values()]
+        snapshot = Snapshot(nodes, pods, self.cluster.objects.budgets.values())
+        amounts = self.cluster.classes[preemptor.class_id].requests
+        cpu, memory = (amount for _, amount in amounts)
+        body = make_pod("new", cpu=f"{cpu}m", memory=str(memory), priority=preemptor.priority)
+        return ExactScheduler(snapshot).decide(codec.decode_as(Pod, body))
 
     def has_lower(self, slot: int, preemptor: Preemptor) -> bool:
         """Whether a band below the preemptor's exists at all: otherwise nothing is searched."""

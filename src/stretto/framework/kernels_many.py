@@ -285,6 +285,8 @@ def search_many(index: Index, wanted: Wanted, limits: Limits, known: Any, count:
     The index shows what was promised: the victims are out of it. ``known`` are the most pods of
     each budget on a slot, and the sets that the safe sums count.
     """
+    if not wanted.bands:
+        return []
     entries, sums = index.entries, index.sums
     first, items = sets_as_arrays(limits.sets)
     ints = [np.zeros(count + 1, np.int64) for _ in range(4)]

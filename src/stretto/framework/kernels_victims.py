@@ -202,7 +202,7 @@ def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, se
 @njit(**_FLAGS)
 def needed(free, columns, need, largest, s, most):
     """How many victims a slot needs at least, were all as large as can be; or ``most`` + 1."""
-    n = np.int64(1)
+    n = np.int64(0)
     for j in range(columns.shape[0]):
         short = need[j] - free[columns[j], s] - n * largest[j]
         while short > 0 and n <= most:
@@ -268,7 +268,7 @@ def _find(
                     if n > fewest:
                         continue
                     at = length[s] - n
-                    same = at >= 0 and dearest + (n - 1) * least == best_key[2]
+                    same = n > 0 and at >= 0 and dearest + (n - 1) * least == best_key[2]
                     if same and priorities[s, at] == edges[q] and starts[s, at] <= best_key[4]:
                         continue
                 key, number, displaced = _at_band(
