@@ -25,18 +25,12 @@ from stretto.framework.kernels_between import (
 )
 from stretto.framework.kernels_blocks import (
     FEW,
-    _ask_of,
-    _block_values,
     _first_from,
-    _is_narrow,
     _named_blocks,
-    _narrow,
-    _rates,
     _ring,
     _take,
     _take_turn,
     _tied,
-    _top_of,
     _zone_in_turn,
 )
 from stretto.framework.kernels_blocks import _catch_up as catch_up_alone
@@ -45,6 +39,14 @@ from stretto.framework.kernels_blocks import _scratch as scratch_of
 from stretto.framework.kernels_borrow import borrowed
 from stretto.framework.kernels_place import apply
 from stretto.framework.kernels_point import slot_value
+from stretto.framework.kernels_scores import (
+    ask_of,
+    block_values,
+    is_narrow,
+    narrow_block,
+    rates_of,
+    top_of,
+)
 from stretto.framework.program import Pick
 from stretto.state.slots import BLOCK
 
@@ -63,9 +65,9 @@ def _values(scratch, what, low, classes, static, rates, state, among):
     _, c, ask, narrow = what
     weights, unit = rates
     table, others, buffers, hosts = among
-    _block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
+    block_values(values, low, state[0], state[1], static.eligible, ask, weights, unit)
     if narrow:
-        _narrow(values, low, classes, static, c, state)
+        narrow_block(values, low, classes, static, c, state)
     if hosts > 0:
         own = (table.affinity_weight, table.spread_weight)
         rows = buffers[0]
@@ -90,7 +92,7 @@ def _catch_up(scratch, what, classes, static, rates, state, cache, logged, among
     for i in range(count):
         b = i if every else todo[i]
         _values(scratch, what, np.uint64(b * BLOCK), classes, static, rates, state, among)
-        peaks[k, b] = _top_of(values)
+        peaks[k, b] = top_of(values)
 
 
 @njit(**_FLAGS)
@@ -122,7 +124,7 @@ def _weigh(scratch, what, classes, static, rates, state, cache, choice, among):
                 in_domains(values, low, keys, count_of_keys, table.domain)
                 for j in range(BLOCK):
                     row[b * BLOCK + j] = values[j]
-                raised[0, b] = _top_of(values)
+                raised[0, b] = top_of(values)
     for r in range(tops.shape[1]):
         tops[0, r] = 0
     for b in range(blocks):
@@ -202,7 +204,7 @@ def _seek(
             value *= may_stay(values, sums, value, c, s, table, others, buffers, hosts)
         return s if value > 0 else -1
     k, position = cache.entry[c], cache.position
-    what = (k, c, _ask_of(classes, static, pair, c), _is_narrow(classes, static, c))
+    what = (k, c, ask_of(classes, static, pair, c), is_narrow(classes, static, c))
     behind = position[k] != span[1] + span[2]
     if judged:
         among = (table, others, buffers, hosts)
@@ -262,7 +264,7 @@ def _place(program, state, cache, logged, choice, batch, own, lent):
     table, others, buffers = borrowed(lent)
     classes, static, pair, scores, typical, thresholds = borrowed(program)
     class_id, slot, devices = batch.class_id, batch.slot, batch.devices
-    draw, rates = batch.draw, _rates(pair)
+    draw, rates = batch.draw, rates_of(pair)
     for u in range(batch.at_least.shape[0]):
         start, stop, at_least = batch.start[u], batch.start[u + 1], batch.at_least[u]
         placed, lost, first, go_on = 0, 0, True, True

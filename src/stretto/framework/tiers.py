@@ -107,6 +107,7 @@ def forget_stale(cache: Path, sources: Sequence[Path]) -> bool:
 
 def _sources(here: Path) -> list[Path]:
     """The kernels, and the files whose constants are compiled into them."""
-    state = [here.parent / "state" / f"{name}.py" for name in ("devices", "resources", "slots")]
-    programs = (here / "program.py", here / "domains" / "program.py")
+    names = ("devices", "resources", "slots", "topology", "topology_layout")
+    state = [here.parent / "state" / f"{name}.py" for name in names]
+    programs = (here / "program.py", here / "zone_program.py", here / "domains" / "program.py")
     return [*sorted(here.glob("kernels_*.py")), *programs, *state]
