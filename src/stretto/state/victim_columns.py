@@ -4,7 +4,7 @@ Made here in one go from the rows of all pods; ``state.victims`` keeps them from
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +102,8 @@ def fill_entries(counted: Counted, size: int) -> Entries:
     order = np.lexsort((counted.row, counted.start, -counted.priority, counted.slot))
     slots = counted.slot[order]
     at = np.arange(len(slots)) - (np.cumsum(length) - length)[slots]
-    for column, values in zip(made[2:], counted[1:], strict=True):
+    columns: Sequence[npt.NDArray[Any]] = made[2:]
+    for column, values in zip(columns, counted[1:], strict=True):
         column[slots, at] = values[order]
     return made
 
