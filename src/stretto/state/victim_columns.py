@@ -103,7 +103,8 @@ def fill_entries(counted: Counted, size: int) -> Entries:
     slots = counted.slot[order]
     at = np.arange(len(slots)) - (np.cumsum(length) - length)[slots]
     columns: Sequence[npt.NDArray[Any]] = made[2:]
-    for column, values in zip(columns, counted[1:], strict=True):
+    sources: Sequence[npt.NDArray[Any]] = counted[1:]
+    for column, values in zip(columns, sources, strict=True):
         column[slots, at] = values[order]
     return made
 
