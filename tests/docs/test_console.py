@@ -15,9 +15,8 @@ from stretto.base.errors import ExitCode
 from stretto.cli.main import cli, known
 from stretto.explain.reasons import TIERS
 
-DOCUMENTS = tuple(
-    f"docs/{name}.md" for name in ("explain", "cli", "doctor", "plan", "story", "plugins", "topology")
-)
+PAGES = ("explain", "cli", "doctor", "plan", "story", "plugins", "topology")
+DOCUMENTS = tuple(f"docs/{name}.md" for name in PAGES)
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXIT = re.compile(r"^\[exit (\d+)\]$")
 
