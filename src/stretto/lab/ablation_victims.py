@@ -48,8 +48,8 @@ def preemption(scene: Scene) -> list[Ablation]:
             fast is not None and plain is not None and _key(scene, fast) != _key(scene, plain)
         ):
             raise CheckFailedError("the index of victims", f"another answer for the {what}")
-        quick = scene_time(scene, lambda row=row: _search(scene, finder, row))  # type: ignore[misc]
-        slow = scene_time(scene, lambda row=row: _walk(scene, row), looks=WALKS)  # type: ignore[misc]
+        quick = scene_time(lambda row=row: _search(scene, finder, row))  # type: ignore[misc]
+        slow = scene_time(lambda row=row: _walk(scene, row), looks=WALKS)  # type: ignore[misc]
         found.append(Ablation(PART, "a rehearsal on every node", what, quick, slow))
     return found
 

@@ -22,7 +22,7 @@ from stretto.api.kinds import NODE, POD, POD_GROUP
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.inputs.fleet import FleetNode, FleetPod
-from stretto.inputs.objects import NAMESPACE, node_body, pod_group_body, pod_object
+from stretto.inputs.objects import DURATION, NAMESPACE, node_body, pod_group_body, pod_object
 from stretto.plane import Plane, PlaneConfig
 from stretto.sim.tide_books import TICK_S, QueueBook, Service, TideJob, TideRun
 from stretto.sim.world import AT_ONCE, POLLED, accepted
@@ -239,14 +239,21 @@ class _Tide:
             self._books[pod.queue].came += 1
 
     def _cut(self, pod: _Pod, group: str) -> tuple[bytes, bytes]:
-        """A pod's JSON before and behind its name; kept for pods that are in no gang."""
+        """A pod's JSON before and behind its name; kept for pods that are in no gang.
+
+        Training says how long it runs, as such jobs can; batch does not.
+        """
         shape = pod.shape
-        key = (shape.cpu_milli, shape.memory_mib, shape.gpus, shape.priority, pod.queue, group)
-        found = self._bodies.get(key)
+        lasts = pod.unit.job.lasts if pod.unit is not None and shape.gpus else 0
+        key = (shape.cpu_milli, shape.memory_mib, shape.gpus, lasts, shape.priority, pod.queue)
+        found = None if group else self._bodies.get(key)
         if found is None:
             made = pod_object(msgspec.structs.replace(shape, name=_NAME, group=group))
             made["metadata"]["name"] = _NAME
-            made["metadata"].setdefault("annotations", {})[QUEUE_NOTE] = pod.queue
+            notes = made["metadata"].setdefault("annotations", {})
+            notes[QUEUE_NOTE] = pod.queue
+            if lasts:
+                notes[DURATION] = str(lasts * TICK_S)
             if pod.unit is not None:
                 made["metadata"]["finalizers"] = [FINALIZER]
             head, _, tail = msgspec.json.encode(made).partition(_NAME.encode())

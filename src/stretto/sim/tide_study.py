@@ -283,7 +283,7 @@ def _config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
         QueueConfig("offline", weight=1),
         QueueConfig("training", parent="offline", weight=3),
         QueueConfig("batch", parent="offline", weight=1),
-        *(QueueConfig(q, QueuePolicy.FIFO_SKIP, parent="training", guarantee=half)
+        *(QueueConfig(q, QueuePolicy.EASY, parent="training", guarantee=half)
           for q in TRAINING),
         *(QueueConfig(q, QueuePolicy.FIFO_SKIP, parent="batch") for q in BATCH),
     )  # fmt: skip
