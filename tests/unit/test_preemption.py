@@ -113,6 +113,25 @@ def test_the_node_whose_victims_matter_least_is_taken() -> None:
     assert set(plane.placements()) == {"one", "high"}
 
 
+@pytest.mark.parametrize("select", ["best", "better"])
+def test_the_lowest_priority_that_will_do_is_taken_whatever_the_policy(select: str) -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "abc")
+    pods = [low(f"p{priority}", priority=priority) for priority in (5, 3, 7)]
+    plane = running(*pods, nodes=nodes, select=select, candidates=1)
+    plane.submit(high())
+    plane.settle()
+    assert set(plane.placements()) == {"p5", "p7", "high"}
+
+
+def test_a_drawn_candidate_is_lawful() -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "abc")
+    pods = [low(f"p{priority}", priority=priority) for priority in (5, 30, 70)]
+    plane = running(*pods, nodes=nodes, select="random", candidates=1)
+    plane.submit(high())
+    plane.settle()
+    assert set(plane.placements()) == {"p30", "p70", "high"}
+
+
 def test_preemption_can_be_turned_off() -> None:
     plane = running(low(), enabled=False)
     plane.submit(high())
