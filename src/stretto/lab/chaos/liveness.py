@@ -9,6 +9,7 @@ from collections import defaultdict
 from typing import Final
 
 from stretto.lab.chaos.bodies import WHOLE, Ask, Shape, admits, overruns
+from stretto.lab.chaos.kin import lets
 from stretto.lab.chaos.truth import Standing, Truth
 from stretto.lab.chaos.world import World
 from stretto.plane import Plane
@@ -115,6 +116,8 @@ def _gang_waits(
         return []
     row = plane.cluster.pods.row(pods[0].uid)
     unit = plane.units.of_row(row) if row is not None else None
+    if any(pod.ask.kin for pod in pods):
+        return []  # how many fit depends on the order: single pods are asked for
     if unit is None or unit.state is UnitState.FAILED or len({pod.ask for pod in pods}) > 1:
         return [] if unit is not None else [Breach(3, f"gang {name} has no unit")]
     if group is not None and unit.min_member != group.min_member:
@@ -137,8 +140,19 @@ def _given_up(plane: Plane, pod: Standing) -> bool:
 
 def _place_for(plane: Plane, world: World, truth: Truth, ask: Ask) -> str:
     """A node where a pod would fit now; empty when there is none."""
-    nodes = world.nodes.items()
-    return next((n for n, s in nodes if _fits(plane, truth, (n, s), [ask])), "")
+    zones = {n: s.zone for n, s in world.nodes.items() if not ask.pool or s.pool == ask.pool}
+    kin = {
+        name: sum(pod.ask.kin == ask.kin for pod in there.values())
+        for name, there in truth.on_node.items()
+    }
+    return next(
+        (
+            name
+            for name, shape in world.nodes.items()
+            if _fits(plane, truth, (name, shape), [ask]) and lets(ask.rule, name, kin, zones)
+        ),
+        "",
+    )
 
 
 def _how_many(plane: Plane, world: World, truth: Truth, ask: Ask) -> int:
