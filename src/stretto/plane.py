@@ -125,12 +125,9 @@ class Plane:
         #: Reads the store.
         self.pump = Pump(store, self.cluster, failpoint, config.compare_every, config.profile.kinds)
         #: Orders units and hands them out.
-        self.dispatcher = Dispatcher(
-            self.cluster.pods,
-            self.units,
-            config.dispatcher or dispatcher_config(config.profile),
-            Pool(self.cluster),
-        )
+        queues = config.dispatcher or dispatcher_config(config.profile)
+        pool = Pool(self.cluster)
+        self.dispatcher = Dispatcher(self.cluster.pods, self.units, queues, pool)
         #: What is left of the disruption budgets.
         self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
         #: Places pods.

@@ -135,18 +135,9 @@ def walk(entries, free, asks, columns, need, s, limit, room, taken, standing):
 
 
 @njit(**_FLAGS)
-def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, sets, hard, marks):
-    """``walk`` for a slot with budgets, claims that wait, or pods that leave.
-
-    ``left`` are the budgets' allowances (changed and put back), ``sets`` is (first, items) of each
-    set of budgets, ``marks`` is scratch: 1 = breaks a budget, 2 = stays. Positions of claims that
-    lose their room come last in ``taken``; the second number says how many victims come before.
-    """
-    count, priority, start = entries[0][s], entries[3], entries[4]
-    ask, kind, budget = entries[5], entries[6], entries[7]
+def _mark_breaches(marks, left, sets, budget, s, first, count):
+    """Mark with 1 the entries of a slot whose leaving, one after another, breaks a budget."""
     set_first, set_items = sets
-    first = first_below(priority, count, s, limit)
-    wanted = columns.shape[0]
     for k in range(first, count):
         marks[k] = 0
         for i in range(set_first[budget[s, k]], set_first[budget[s, k] + 1]):
@@ -156,6 +147,21 @@ def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, se
     for k in range(first, count):
         for i in range(set_first[budget[s, k]], set_first[budget[s, k] + 1]):
             left[set_items[i]] += 1
+
+
+@njit(**_FLAGS)
+def walk_odd(entries, free, asks, columns, need, s, limit, room, taken, left, sets, hard, marks):
+    """``walk`` for a slot with budgets, claims that wait, or pods that leave.
+
+    ``left`` are the budgets' allowances (changed and put back), ``sets`` is (first, items) of each
+    set of budgets, ``marks`` is scratch: 1 = breaks a budget, 2 = stays. Positions of claims that
+    lose their room come last in ``taken``; the second number says how many victims come before.
+    """
+    count, priority, start = entries[0][s], entries[3], entries[4]
+    ask, kind, budget = entries[5], entries[6], entries[7]
+    first = first_below(priority, count, s, limit)
+    wanted = columns.shape[0]
+    _mark_breaches(marks, left, sets, budget, s, first, count)
     for j in range(wanted):
         room[j] = free[columns[j], s]
     for k in range(first, count):
@@ -225,6 +231,23 @@ def find(
 
 
 @njit(**_FLAGS)
+def _is_no_better(entries, s, n, edges, q, best_key):
+    """Whether a slot that needs ``n`` victims at least ties with the best so far, or loses."""
+    length, priorities, starts = entries[0], entries[3], entries[4]
+    least, dearest = edges[0] + _TO_POSITIVE, edges[q] + _TO_POSITIVE
+    at = length[s] - n
+    same = n > 0 and at >= 0 and dearest + (n - 1) * least == best_key[2]
+    return same and priorities[s, at] == edges[q] and starts[s, at] <= best_key[4]
+
+
+@njit(**_FLAGS)
+def _copy(source, target, count):
+    """The first positions of one array to another."""
+    for v in range(count):
+        target[v] = source[v]
+
+
+@njit(**_FLAGS)
 def _find(
     entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick, buffers
 ):
@@ -234,19 +257,16 @@ def _find(
     than so many that would do, and from a band on; all from the lowest band for the best of all.
     Returns (slot, key, victims, claims that lose their room).
     """
-    entries, sums, asks = borrowed((entries, sums, asks))
-    columns, need, admitted = borrowed((columns, need, admitted))
-    budgets, scratch = borrowed(budgets), borrowed(scratch)
+    entries, sums, asks, columns = borrowed((entries, sums, asks, columns))
+    need, admitted, budgets, scratch = borrowed((need, admitted, budgets, scratch))
     mask, seen, kept, largest = borrowed(buffers)
     free, below, safe, edges = sums
     offset, most, from_band, phases = pick
-    size = admitted.shape[0]
     if bands == 0:
         return -1, _NOTHING, 0, 0
-    length, odd, priorities, starts = entries[0], entries[1], entries[3], entries[4]
     pruning = offset == 0 and edges[0] > NO_TOP and edges[-1] < _TO_POSITIVE
     best, best_key, best_number, best_displaced = -1, _NOTHING, 0, 0
-    looked = 0
+    looked, size = 0, admitted.shape[0]
     for phase in range(phases):
         extra = safe if phase == 0 else below
         q, marked = bands - 1, -1
@@ -256,36 +276,29 @@ def _find(
         while q < bands:
             if q != marked:
                 mask_of(free, extra[q], columns, need, admitted, mask)
-            least, dearest = edges[0] + _TO_POSITIVE, edges[q] + _TO_POSITIVE
             fewest = np.int64(1) << 31  # victims with which a node could still be the best
             for i in range(size):
                 s = i + offset if i + offset < size else i + offset - size
                 if not mask[s] or seen[s]:
                     continue
                 seen[s] = 1
-                if pruning and not odd[s] and fewest < 1 << 31:
+                if pruning and not entries[1][s] and fewest < 1 << 31:
                     n = needed(free, columns, need, largest, s, fewest)
-                    if n > fewest:
-                        continue
-                    at = length[s] - n
-                    same = n > 0 and at >= 0 and dearest + (n - 1) * least == best_key[2]
-                    if same and priorities[s, at] == edges[q] and starts[s, at] <= best_key[4]:
+                    if n > fewest or _is_no_better(entries, s, n, edges, q, best_key):
                         continue
                 key, number, displaced = _at_band(
                     entries, sums, asks, columns, need, s, priority, q, scratch, budgets,
                     phase == 0,
                 )  # fmt: skip
                 if number < 0:
-                    if number == -1:  # it may do at a higher band
-                        seen[s] = 0
+                    seen[s] = number != -1  # at -1 it may do at a higher band
                     continue
                 looked += 1
                 if best < 0 or better(key, best_key) or (s < best and not better(best_key, key)):
                     best, best_key, best_number, best_displaced = s, key, number, displaced
-                    for v in range(number + displaced):
-                        kept[v] = scratch[1][v]
+                    _copy(scratch[1], kept, number + displaced)
                     if key[0] == 0 and key[1] == edges[q] and pruning:
-                        fewest = 1 + (key[2] - dearest) // least
+                        fewest = 1 + (key[2] - _TO_POSITIVE - edges[q]) // (edges[0] + _TO_POSITIVE)
                 if looked >= most:
                     break
             if best >= 0 and (looked >= most or (best_key[0] == 0 and best_key[1] <= edges[q])):
@@ -293,8 +306,7 @@ def _find(
             q += 1
         if best >= 0 and (looked >= most or best_key[0] == 0):
             break
-    for v in range(best_number + best_displaced):
-        scratch[1][v] = kept[v]
+    _copy(kept, scratch[1], best_number + best_displaced)
     return best, best_key, best_number, best_displaced
 
 
