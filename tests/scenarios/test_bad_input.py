@@ -158,7 +158,7 @@ SCENARIOS = {
     "an unknown policy": ("policy: fgdd", "did you mean fgd"),
     "an unknown plugin": (
         "profile: {profiles: [{plugins: {score: {enabled: [{name: NodeResourceFit}]}}}]}",
-        "did you mean NodeResourcesFit?",
+        "did you mean NodeResourcesFit",
     ),
     "a gang without pods": ("workloads: [{pods: {count: 4, gang: 4, min_member: 0}}]", "1..4"),
     "a gang above its size": ("workloads: [{pods: {count: 4, gang: 4, min_member: 5}}]", "1..4"),

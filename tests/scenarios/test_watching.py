@@ -75,7 +75,7 @@ def test_events_are_written_where_the_store_outlives_the_run(run: Run) -> None:
     told = CliRunner().invoke(cli, ["story", "huge-0", "--run", "sqlite:run.db", "--json", "-"])
     steps = json.loads(told.stdout)["steps"]
     assert [step["step"] for step in steps] == ["seen", "no place"]
-    assert steps[1]["detail"] == "0/2 nodes are available: 2 Insufficient cpu."
+    assert steps[1]["detail"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
 
 
 def test_a_durable_store_is_asked_why_a_pod_waits(run: Run) -> None:
