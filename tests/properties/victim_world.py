@@ -15,7 +15,7 @@ from stretto.framework.exact.decision import Decision
 from stretto.framework.exact.scheduler import ExactScheduler
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal
-from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, standing_of
+from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, set_arrays, standing_of
 from stretto.state.budgets import BudgetLedger
 from stretto.state.evictions import EvictionCause, Leaving
 from stretto.state.lifecycle import PodState
@@ -128,9 +128,9 @@ class World(Books):
     @property
     def limits(self) -> Limits:
         left, sets = self.budgets.left, self.victims.sets
-        return Limits(
-            left, sets, standing_of(sets, left, self.victims.most), self.rules.hard_budgets
-        )
+        arrays = set_arrays(sets)
+        standing = standing_of(arrays, left, self.victims.most)
+        return Limits(left, sets, arrays, standing, self.rules.hard_budgets)
 
     def plainly(self, preemptor: Preemptor) -> Candidate | None:
         """The best of all nodes, rehearsed one by one."""

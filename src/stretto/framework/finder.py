@@ -19,7 +19,16 @@ from stretto.framework.contract import Scope
 from stretto.framework.rehearsal import Candidate, Key, Preemptor, Rehearsal
 from stretto.framework.runtime import Runtime
 from stretto.framework.tiers import kernel
-from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, search, standing_of
+from stretto.framework.victims_numpy import (
+    Hit,
+    Index,
+    Limits,
+    SetArrays,
+    Wanted,
+    search,
+    set_arrays,
+    standing_of,
+)
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import Plan
 from stretto.state.classes import STAGED
@@ -93,6 +102,7 @@ class VictimFinder:
         #: Nodes that were promised ahead to pods that are alike, the next one last.
         self._ahead: list[Candidate] = []
         self._ahead_for = Preemptor(-1, 0)
+        self._sets = self.victims.sets, set_arrays(self.victims.sets)
         self._expected: Counter[tuple[int, int]] = Counter()
         self._kept: set[int] = set()
 
@@ -229,8 +239,9 @@ class VictimFinder:
     def _limits(self, wanted: Wanted) -> Limits:
         """How far to look, as the profile says."""
         rules, size, left = self.rules, len(wanted.admitted), self._budgets.left
-        standing = standing_of(self.victims.sets, left, self.victims.most)
-        all_of_them = Limits(left, self.victims.sets, standing, rules.hard_budgets)
+        arrays = self._arrays()
+        standing = standing_of(arrays, left, self.victims.most)
+        all_of_them = Limits(left, self.victims.sets, arrays, standing, rules.hard_budgets)
         if rules.select is Select.BEST or not size:
             return all_of_them
         return all_of_them._replace(
@@ -238,6 +249,13 @@ class VictimFinder:
             most=rules.candidates,
             from_band=wanted.bands - 1 if rules.select is Select.RANDOM else 0,
         )
+
+    def _arrays(self) -> SetArrays:
+        """Sets of budgets as arrays, made anew where there are others."""
+        sets = self.victims.sets
+        if self._sets[0] is not sets or len(self._sets[1].first) != len(sets) + 1:
+            self._sets = sets, set_arrays(sets)
+        return self._sets[1]
 
     def _index(self) -> Index:
         victims = self.victims

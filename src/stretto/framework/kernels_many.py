@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from stretto.framework.kernels_borrow import borrowed
-from stretto.framework.kernels_victims import NO_TOP, better, sets_as_arrays, walk, walk_odd
+from stretto.framework.kernels_victims import NO_TOP, better, walk, walk_odd
 from stretto.framework.victims_numpy import DOUBTFUL, HARMLESS, SPENT, Hit, Index, Limits, Wanted
 from stretto.state.slots import BLOCK
 
@@ -288,7 +288,7 @@ def search_many(index: Index, wanted: Wanted, limits: Limits, known: Any, count:
     if not wanted.bands:
         return []
     entries, sums = index.entries, index.sums
-    first, items = sets_as_arrays(limits.sets)
+    first, items = limits.arrays
     ints = [np.zeros(count + 1, np.int64) for _ in range(4)]
     rows = np.zeros(64 * count + entries.row.shape[1], np.int64)
     done = find_many(

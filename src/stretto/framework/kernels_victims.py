@@ -338,7 +338,7 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
         np.zeros(width, np.int32),
         np.zeros(width, np.uint8),
     )
-    first, items = sets_as_arrays(limits.sets)
+    first, items = limits.arrays
     once = sums.safe is sums.below or limits.hard
     slot, key, number, displaced = find(
         tuple(entries),
@@ -368,11 +368,3 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
         beyond,
         tuple(int(rows[k]) for k in lost),
     )
-
-
-def sets_as_arrays(sets: Any) -> tuple[Any, Any]:
-    """Sets of budgets as (first, items)."""
-    first = np.zeros(len(sets) + 1, np.int32)
-    first[1:] = np.cumsum([len(each) for each in sets])
-    items = np.array([number for each in sets for number in each], np.int32)
-    return first, items

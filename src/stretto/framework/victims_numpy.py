@@ -41,6 +41,15 @@ class Wanted(NamedTuple):
     admitted: npt.NDArray[np.uint8]
 
 
+class SetArrays(NamedTuple):
+    """Sets of budgets, flat."""
+
+    #: int32[set + 1]: where the budgets of each set begin.
+    first: npt.NDArray[np.int32]
+    #: int32[k]: budgets by set.
+    items: npt.NDArray[np.int32]
+
+
 class Limits(NamedTuple):
     """What a search must respect, and how far it goes."""
 
@@ -48,6 +57,8 @@ class Limits(NamedTuple):
     left: npt.NDArray[np.int64]
     #: Sets of budgets by number.
     sets: Sequence[tuple[int, ...]]
+    #: The same as arrays.
+    arrays: SetArrays
     #: uint8[set]: ``HARMLESS``, ``SPENT`` or ``DOUBTFUL``.
     standing: npt.NDArray[np.uint8]
     #: Whether budgets are never broken.
@@ -130,23 +141,30 @@ def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
     return None if best is None else _hit(index, best)
 
 
+def set_arrays(sets: Sequence[tuple[int, ...]]) -> SetArrays:
+    """Sets of budgets as arrays."""
+    first = np.zeros(len(sets) + 1, np.int32)
+    first[1:] = np.cumsum([len(each) for each in sets])
+    return SetArrays(first, np.array([n for each in sets for n in each], np.int32))
+
+
 def standing_of(
-    sets: Sequence[tuple[int, ...]], left: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
+    arrays: SetArrays, left: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:
     """uint8[set]: what budgets mean for the pods under them.
 
     Args:
-        sets: sets of budgets.
+        arrays: sets of budgets.
         left: int64[budget]: how many more pods may leave.
         most: int64[budget]: how many pods a node has under it at most.
     """
-    found = np.full(len(sets), DOUBTFUL, np.uint8)
-    for number, budgets in enumerate(sets):
-        numbers = list(budgets)
-        if (left[numbers] >= most[numbers]).all():
-            found[number] = HARMLESS
-        elif (left[numbers] <= 0).any():
-            found[number] = SPENT
+    found = np.full(len(arrays.first) - 1, HARMLESS, np.uint8)
+    if len(arrays.items):
+        held = np.flatnonzero(np.diff(arrays.first))
+        starts = arrays.first[held]
+        short = np.logical_or.reduceat((left < most)[arrays.items], starts)
+        spent = np.logical_or.reduceat((left <= 0)[arrays.items], starts)
+        found[held] = np.where(short, np.where(spent, SPENT, DOUBTFUL), HARMLESS)
     return found
 
 
