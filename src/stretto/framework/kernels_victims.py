@@ -251,18 +251,18 @@ def _copy(source, target, count):
 def _find(
     entries, sums, bands, asks, columns, need, priority, admitted, budgets, scratch, pick, buffers
 ):
-    """The best slot for a pod, or -1; positions of its victims are in ``scratch[1]``.
+    """(slot or -1, key, victims, claims that lose their room); positions are in ``scratch[1]``.
 
     ``pick`` is (offset, most, from_band, phases): slots are looked at from an offset on, no more
     than so many that would do, and from a band on; all from the lowest band for the best of all.
-    Returns (slot, key, victims, claims that lose their room).
     """
     entries, sums, asks, columns = borrowed((entries, sums, asks, columns))
     need, admitted, budgets, scratch = borrowed((need, admitted, budgets, scratch))
     mask, seen, kept, largest = borrowed(buffers)
     free, below, safe, edges = sums
     offset, most, from_band, phases = pick
-    if bands == 0:
+    top = bands - 1  # where even the leaving of all would not do, nothing else is asked
+    if bands == 0 or mask_of(free, below[top], columns, need, admitted, mask) == 0:
         return -1, _NOTHING, 0, 0
     pruning = offset == 0 and edges[0] > NO_TOP and edges[-1] < _TO_POSITIVE
     best, best_key, best_number, best_displaced = -1, _NOTHING, 0, 0

@@ -86,6 +86,7 @@ class Evictor:
         """Judge the preemptions of a plan; the verdict on its plain claims with theirs added."""
         nominated: list[int] = []
         refused: Refusals = []
+        self._judge.budgets.sync()  # what is granted from here on is taken off by ``spend``
         for wanted in plan.preemptions:
             claims = plan.units[wanted.claims]
             rows = tuple(plan.rows[claims.start : claims.stop].tolist())

@@ -111,7 +111,6 @@ class PreemptionJudge:
         """Whether more budgets would break than the plan says."""
         if not self.budgets:
             return None
-        self.budgets.sync()
         violating = self.budgets.violating(victims)
         if self.rules.hard_budgets and violating:
             return ConflictCause.BUDGET_SPENT
