@@ -325,6 +325,8 @@ class QueuePolicy(StrEnum):
     FIFO = "FIFO"
     #: Higher priority first, then first come.
     PRIORITY = "Priority"
+    #: Higher priority first, which fades with each failed attempt and then comes back.
+    FADING_PRIORITY = "FadingPriority"
     #: The child with the least dominant share first.
     DRF = "DRF"
     #: The child with the least share of its weight first.

@@ -134,6 +134,8 @@ class VictimFinder:
         self._wake()
         self._give_back()
         wanted = self._wanted(preemptor)
+        if not wanted.bands:  # nobody of lower priority may be asked
+            return NOTHING
         if special:
             return self._rehearse(preemptor, wanted)
         limits, alike = self._limits(wanted), self._expected.pop(preemptor, 1)

@@ -11,6 +11,7 @@ from stretto.api.scheduling import QueuePolicy
 from stretto.base.registry import Registry
 from stretto.control.dispatcher.backfill import EasyOrder
 from stretto.control.dispatcher.config import QueueConfig
+from stretto.control.dispatcher.fading import FadingOrder
 from stretto.control.dispatcher.orders import (
     Order,
     RankOrder,
@@ -26,6 +27,7 @@ POLICIES: Final[Registry[Callable[[], Order]]] = Registry(
         QueuePolicy.FIFO: lambda: RankOrder(first_come),
         QueuePolicy.FIFO_SKIP: lambda: RankOrder(first_come),
         QueuePolicy.PRIORITY: lambda: RankOrder(by_priority),
+        QueuePolicy.FADING_PRIORITY: FadingOrder,
         QueuePolicy.SHORTEST_FIRST: lambda: RankOrder(shortest_first),
         QueuePolicy.EASY: EasyOrder,
         QueuePolicy.DRF: lambda: RankOrder(first_come),

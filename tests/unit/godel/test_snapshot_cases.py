@@ -1,0 +1,165 @@
+"""Gödel's cases about fading priorities, sampling, snapshots and second managers of a node."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stretto.api.kinds import NODE
+from stretto.control.dispatcher.config import QueueConfig
+from stretto.control.dispatcher.fading import faded
+from stretto.framework.profile import load_profile
+from stretto.state.columns import Columns
+from stretto.stores.store import Deletion, Patch
+from stretto.testing import Harness, make_node, make_pod
+from tests.books import same_columns
+from tests.unit.dispatcher.desk import Desk
+
+PLAIN = {"tier": "numpy"}
+
+# ---------------------------------------------------------------- 12: fading priorities
+
+
+@pytest.mark.parametrize(("attempts", "left"), list(enumerate([10, 5, 0, -5, 10, 5])))
+def test_case_12_a_priority_fades_and_comes_back(attempts: int, left: int) -> None:
+    assert faded(10, attempts, step=5, floor=0) == left
+
+
+@pytest.mark.parametrize("priority", [0, -7])
+def test_case_12_a_priority_at_the_floor_has_nothing_to_lose(priority: int) -> None:
+    assert {faded(priority, attempts) for attempts in range(5)} == {priority}
+
+
+def test_case_12_a_unit_that_fails_again_and_again_goes_behind_others_and_comes_back() -> None:
+    """The others fail too, each once a round, and have less to lose."""
+    desk = Desk(QueueConfig("default", "FadingPriority"))
+    desk.arrive("high", priority=20)
+    desk.arrive("low", priority=15, class_id=1)
+    firsts = []
+    for _ in range(8):
+        sent = desk.sent()
+        firsts.append(sent[0])
+        desk.no_place("high")
+        if "low" in sent:
+            desk.place("low")
+            desk.arrive("low", priority=15, class_id=1)
+        desk.wake()
+    assert firsts == ["high", "low", "low", "low"] * 2
+
+
+# ---------------------------------------------------------------- 17: how many nodes are looked at
+
+
+@pytest.mark.parametrize("percentage", [0, 1, 40, 100])
+def test_case_17_every_node_is_looked_at_whatever_share_is_asked_for(percentage: int) -> None:
+    """Upstream stops at a sample (60 of 1,000, or 40 %); here the best node is never missed."""
+    profile = load_profile({"percentageOfNodesToScore": percentage, "profiles": [{}]})
+    nodes = [make_node(f"n{i:04}", cpu="4") for i in range(400)]
+    nodes[-1] = make_node("best", cpu="64", memory="512Gi")
+    for where in (-1, 0, 200):
+        nodes[where], nodes[-1] = nodes[-1], nodes[where]
+        harness = Harness(nodes, profile=profile, config=PLAIN)
+        harness.submit(make_pod("p", cpu="3", memory="24Gi"))
+        harness.settle()
+        assert harness.node_of("p") == "best"
+
+
+# ---------------------------------------------------------------- 36: snapshots
+
+
+def seen_by(harness: Harness) -> Columns:
+    """What the one shard knows."""
+    runtime = harness.plane.shards[0].runtime
+    runtime.sync()
+    return runtime.columns
+
+
+def add_node(harness: Harness) -> None:
+    harness.create_nodes(make_node("new", cpu="2", zone="z"))
+
+
+def grow_node(harness: Harness) -> None:
+    patch = {"status": {"allocatable": {"cpu": "9", "memory": "32Gi", "pods": "110"}}}
+    harness.store.patch_status(NODE, [Patch("", "a", patch)])
+
+
+def remove_node(harness: Harness) -> None:
+    harness.store.delete(NODE, [Deletion("", "b")])
+
+
+def add_pod(harness: Harness) -> None:
+    harness.submit(make_pod("p", cpu="3"))
+
+
+def add_bound_pod(harness: Harness) -> None:
+    harness.submit(make_pod("q", cpu="1", node="a", scheduler="other"))
+
+
+def remove_pod(harness: Harness) -> None:
+    harness.delete("first")
+
+
+def remove_pod_and_its_node(harness: Harness) -> None:
+    node = harness.node_of("first")
+    harness.delete("first")
+    harness.store.delete(NODE, [Deletion("", node)])
+
+
+def replace_node(harness: Harness) -> None:
+    harness.replace(NODE, make_node("a", cpu="3"))
+
+
+MOVES = [add_node, grow_node, remove_node, add_pod, add_bound_pod, remove_pod]
+MORE = [remove_pod_and_its_node, replace_node]
+SEQUENCES = [
+    *([move] for move in [*MOVES, *MORE]),
+    MOVES,
+    MOVES[::-1],
+    [remove_node, add_node, add_pod, remove_pod],
+    [replace_node, add_bound_pod, grow_node],
+    [add_pod, replace_node, remove_pod],
+]
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda s: "+".join(m.__name__ for m in s))
+def test_case_36_after_any_sequence_the_snapshot_is_what_the_cluster_is(sequence: Any) -> None:
+    harness = Harness([make_node("a", cpu="4"), make_node("b", cpu="4")], config=PLAIN)
+    harness.submit(make_pod("first", cpu="1"))
+    harness.settle()
+    seen_by(harness)
+    for move in sequence:
+        move(harness)
+        harness.settle()
+        fresh = Columns(harness.plane.cluster.ledger)
+        fresh.sync()
+        assert (same_columns(seen_by(harness), fresh), harness.breaches()) == ([], [])
+
+
+def test_case_36_a_look_copies_only_the_nodes_that_have_changed() -> None:
+    harness = Harness([make_node(f"n{i}", cpu="4") for i in range(50)], config=PLAIN)
+    harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(10)))
+    harness.settle()
+    columns = seen_by(harness)
+    before = columns.free.copy()
+    harness.submit(make_pod("q", cpu="1", node="n7", scheduler="other"))
+    harness.settle()
+    columns.free[:, 1] = before[:, 1] + 1  # a mark on a node that nobody changes stays
+    mine = harness.plane.cluster.nodes.by_name["n7"]
+    seen_by(harness)
+    changed = np.flatnonzero((columns.free != before).any(axis=0)).tolist()
+    assert changed == sorted({1, mine})
+
+
+def test_case_36_a_node_that_moves_to_another_sub_cluster_is_that_ones_at_once() -> None:
+    plugins = {"filter": {"enabled": [{"name": "SubCluster"}]}}
+    config = [{"name": "SubCluster", "args": {"key": "sub", "isolated": True}}]
+    profile = load_profile({"profiles": [{"plugins": plugins, "pluginConfig": config}]})
+    harness = Harness([make_node("n", cpu="9", labels={"sub": "x"})], profile=profile, config=PLAIN)
+    for name, sub in (("px", "x"), ("py", "y")):
+        harness.submit(make_pod(name, spec={"nodeSelector": {"sub": sub}}))
+        harness.settle()
+    assert harness.placements() == {"px": "n", "py": ""}
+    harness.store.patch(NODE, [Patch("", "n", {"metadata": {"labels": {"sub": "y"}}})])
+    harness.submit(make_pod("qx", spec={"nodeSelector": {"sub": "x"}}))
+    harness.settle()
+    assert harness.placements() == {"px": "n", "py": "n", "qx": ""}
