@@ -214,6 +214,15 @@ def test_a_status_patch_leaves_all_else_alone(desk: Desk) -> None:
     assert shown["metadata"]["labels"] == {"a": "1"}
 
 
+def test_a_patch_of_a_pods_status_may_change_its_annotations_too(desk: Desk) -> None:
+    pod = desk.pod("web", annotations={"kept": "1", "gone": "1"})
+    change = {"metadata": {"annotations": {"new": "1", "gone": None}}}
+    written(
+        desk.store.patch_status(POD, [Patch(SPACE, "web", change, type=PatchType.STRATEGIC)])[0]
+    )
+    assert desk.shown(pod)["metadata"]["annotations"] == {"kept": "1", "new": "1"}
+
+
 def test_a_strategic_patch_merges_conditions_by_their_type(desk: Desk) -> None:
     pod = desk.running("web")
     condition = {"type": "ContainersReady", "status": "True"}

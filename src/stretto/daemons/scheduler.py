@@ -31,6 +31,7 @@ from stretto.state.cluster import ClusterConfig
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Store
 
 LONGEST_NAP: Final = 0.5
 """Seconds without a look at whether to stop."""
@@ -72,6 +73,8 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     plane: PlaneConfig
     #: Where probes and metrics are served; empty for nowhere.
     address: str = ""
+    #: Makes the plane over a store: the whole of it, or the part that one role runs.
+    make: Callable[[PlaneConfig, Store, Clock], Plane] = Plane
 
 
 def plane_config(
@@ -172,7 +175,7 @@ class SchedulerDaemon:
             return
         self._log.info("leading: listing everything before the first decision")
         steady = SteadyStore(self._store, self._clock, self._check, self._log.trouble)
-        plane = Plane(self._config.plane, steady, self._clock)
+        plane = self._config.make(self._config.plane, steady, self._clock)
         metrics = _metrics_of(plane)
         try:
             self._lead(plane, metrics)

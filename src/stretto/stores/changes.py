@@ -15,7 +15,7 @@ from stretto.api.kinds import POD
 from stretto.api.patch import PatchType, apply_patch
 from stretto.base.errors import InputError
 from stretto.stores.admission import decode_changed
-from stretto.stores.edits import merged, with_annotations, with_status_of
+from stretto.stores.edits import merged, status_change, with_annotations, with_status_of
 from stretto.stores.facts import has_finalizers
 from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Reply, Update
 from stretto.stores.table import Draft
@@ -44,9 +44,8 @@ def draft_patch(draft: Draft, patch: Patch) -> Reply:
 
 
 def draft_status_patch(draft: Draft, patch: Patch) -> Reply:
-    """Merge a patch into an object's status, all else aside."""
-    change = {key: value for key, value in patch.patch.items() if key == "status"}
-    return _merged(draft, patch, change)
+    """Merge a patch into an object's status (and a pod's annotations), all else aside."""
+    return _merged(draft, patch, status_change(draft.table.kind, patch.patch))
 
 
 def draft_deletion(draft: Draft, deletion: Deletion, now: str) -> Reply:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.codec import set_fields
+from stretto.api.kinds import POD, Kind
 from stretto.stores.render import annotation_fields
 from stretto.stores.store import Record
 
@@ -67,6 +68,17 @@ def with_status_of(body: bytes, old: bytes) -> bytes:
         return body
     fields["status"] = status
     return joined(fields)
+
+
+def status_change(kind: Kind, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a patch that a write of the status takes over.
+
+    An API server lets writers of a pod's status change its annotations in the same write; that is
+    how Gödel's components hand pods over.
+    """
+    change = {key: value for key, value in patch.items() if key == "status"}
+    notes = (patch.get("metadata") or {}).get("annotations") if kind is POD else None
+    return {**change, "metadata": {"annotations": notes}} if notes else change
 
 
 def with_annotations(record: Record) -> bytes:

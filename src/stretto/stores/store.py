@@ -278,7 +278,7 @@ class Store(Protocol):
         ...
 
     def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else is left alone."""
+        """Change the status of objects (and annotations of pods); all else is left alone."""
         ...
 
     def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:

@@ -11,6 +11,7 @@ from stretto.api.kinds import POD, Kind
 from stretto.api.limits import measured
 from stretto.api.patch import PatchType
 from stretto.base.errors import InputError, StrettoError
+from stretto.stores.edits import status_change
 from stretto.stores.kube.answers import refused, status_of, unknown
 from stretto.stores.kube.lanes import Lane, lane_of
 from stretto.stores.kube.line import Answer, Request
@@ -87,7 +88,10 @@ class Writes:
         what = f"patch {kind.resource}" + ("/status" if status else "")
 
         async def send(patch: Patch, batch: Batch) -> Reply:
-            change = {k: v for k, v in patch.patch.items() if (k == "status") is status}
+            if status:
+                change = status_change(kind, patch.patch)
+            else:
+                change = {key: value for key, value in patch.patch.items() if key != "status"}
             if not change:
                 return await self._untouched(kind, patch)
             if patch.type is PatchType.JSON:
