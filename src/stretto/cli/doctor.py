@@ -8,6 +8,7 @@ import click
 
 from stretto.base.errors import CheckFailedError
 from stretto.cli import options
+from stretto.cli.cluster import PROFILE, OfCluster, of_cluster, state_in
 from stretto.cli.console import Console
 from stretto.cli.options import Common
 
@@ -19,7 +20,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(OfCluster):
     """Options of ``doctor``."""
 
     #: What is examined: ``sqlite:PATH``, or a run record; empty for the latest record.
@@ -33,21 +34,24 @@ class Asked:
         stretto doctor
         stretto doctor sqlite:run.db
         stretto doctor quickstart --json -
+        stretto doctor --kubeconfig ~/.kube/config
     """,
 )
 @click.argument("state", required=False, default="", metavar="[RUN|sqlite:PATH]")
+@of_cluster
+@PROFILE
 def doctor(common: Common, asked: Asked) -> None:
     """Check every law on live state and name what breaks it.
 
-    Looks at a store (sqlite:PATH) as it is, or at the end of a run by its record, the latest unless
-    one is named. Nothing is changed. Exit 9 when a law is broken.
+    Looks at a store (sqlite:PATH) or a cluster (--cluster) as it is, or at the end of a run by its
+    record, the latest unless one is named. Nothing is changed. Exit 9 when a law is broken.
     """
     import msgspec
 
     from stretto.explain.doctor import SCHEMA, examine
     from stretto.explain.findings import LAWS
 
-    title, subject = _subject(asked.state)
+    title, subject = _subject(common, asked)
     said = examine(subject)
     _show(common.console, title, said)
     told = msgspec.to_builtins(said)
@@ -60,18 +64,23 @@ def doctor(common: Common, asked: Asked) -> None:
         raise CheckFailedError("one law" if one else "more than one law", f"{title}: {named}")
 
 
-def _subject(state: str) -> "tuple[str, Subject]":
+def _subject(common: Common, asked: Asked) -> "tuple[str, Subject]":
     """What is examined, with its name."""
     from stretto.explain.doctor import subject_of, subject_of_record
     from stretto.explain.records import Records
     from stretto.state.cluster import SCHEDULER_NAME
     from stretto.stores.sqlite import read_store
 
+    asked.check("STATE", asked.state)
+    if asked.asks_cluster:
+        found = state_in(common, asked).state
+        return found.title, subject_of(found.records, found.settings.scheduler_names)
+    state = asked.state
     if state.startswith("sqlite:"):
         path = Path(state.removeprefix("sqlite:"))
         return f"store {path}", subject_of(read_store(path), frozenset({SCHEDULER_NAME}))
-    found = Records().find(state)
-    return f"run {found.stem}", subject_of_record(found)
+    record = Records().find(state)
+    return f"run {record.stem}", subject_of_record(record)
 
 
 def _show(console: Console, title: str, said: "Checkup") -> None:

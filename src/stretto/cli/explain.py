@@ -1,13 +1,14 @@
 """``stretto explain``: why a pod is pending, why it is where it is, or why it is not there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from stretto.cli import options
+from stretto.cli.cluster import NAMESPACE, PROFILE, OfCluster, named, of_cluster, state_in
 from stretto.cli.console import Console
 from stretto.cli.options import Common
 from stretto.explain.amounts import counted
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
     from stretto.explain.records import Records
     from stretto.explain.scene import Scene
     from stretto.explain.why import Choice, Explanation, NodeExplanation
+    from stretto.sim.copies import State
 
 #: Reasons and nodes that are listed without ``-v``.
 SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(OfCluster):
     """Options of ``explain``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
@@ -38,6 +40,8 @@ class Asked:
     plugin: tuple[Path, ...]
     #: Whether to say when the pod is expected to start.
     when: bool
+    #: Namespace of the pod where it names none; empty for the usual one.
+    namespace: str
 
 
 @options.command(
@@ -47,6 +51,7 @@ class Asked:
         stretto explain dream-0
         stretto explain default/web-3 cpu-0001 --run quickstart
         stretto explain --runs
+        stretto explain web-3 -n shop --cluster
     """,
 )
 @click.argument("pod", required=False, default="")
@@ -60,12 +65,15 @@ class Asked:
 @click.option("--runs", is_flag=True, help="List the records of runs and do nothing else.")
 @options.PLUGIN
 @click.option("--when", is_flag=True, help="Say when it is expected to start, too.")
+@NAMESPACE
+@of_cluster
+@PROFILE
 def explain(common: Common, asked: Asked) -> None:
     """Say why a pod is pending, or why it is where it is.
 
     POD is a name or namespace/name; with NODE: why it is not there. It reads the record of the
-    last run (or of --run NAME) and answers with one dominant reason, all reasons with counts,
-    the nearest nodes, and what would cure it.
+    last run (or of --run NAME), or a cluster as it is now (--cluster), and answers with one
+    dominant reason, all reasons with counts, the nearest nodes, and what would cure it.
     """
     from stretto.explain.records import Records
 
@@ -74,37 +82,66 @@ def explain(common: Common, asked: Asked) -> None:
         return
     if not asked.pod:
         raise click.UsageError("Missing argument 'POD'.", click.get_current_context())
-    if asked.run.startswith("sqlite:"):
-        _answer(common.console, asked, asked.run, _stored(asked))
+    asked.check("--run", asked.run)
+    if asked.run.startswith("sqlite:") or asked.asks_cluster:
+        _answer(common.console, *_stored(common, asked))
         return
     from stretto.explain.scene import LoadedRun
+    from stretto.sim.copies import state_of
 
+    asked = replace(asked, pod=named(asked.pod, asked.namespace))
     run = LoadedRun(Records().find(asked.run), asked.plugin)
     try:
         facts = run.facts
         common.console.detail(f"record {facts.name}: {facts.source}, {facts.started}")
-        _answer(common.console, asked, facts.name, run.scene)
+        state = state_of(asked.run) if asked.when else None
+        _answer(common.console, replace(asked, run=facts.name), run.scene, state)
     finally:
         run.close()
 
 
-def _stored(asked: Asked) -> "Scene":
-    """The scene of a durable store: a plane looks at a copy of it, and places what it can."""
-    from stretto.explain.scene import live_scene
+def _stored(common: Common, asked: Asked) -> "tuple[Asked, Scene, State]":
+    """The scene of a store or cluster: a plane looks at a copy, and places what it can."""
+    from stretto.explain.scene import live_scene, others_of
     from stretto.sim.copies import Copy, state_of
     from stretto.sim.live_setup import Rules
 
-    state = state_of(asked.run)
+    if asked.asks_cluster:
+        state, space = state_in(common, asked, plugins=asked.plugin)
+        asked = replace(asked, run=state.title, pod=named(asked.pod, asked.namespace or space))
+    else:
+        state = state_of(asked.run)
+        asked = replace(asked, pod=named(asked.pod, asked.namespace))
     copy = Copy(state, Rules(state.profile, "numpy", plugins=asked.plugin))
     copy.settle()
     plane = copy.plane
     views = plane.dispatcher.views
     scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
     scene.when = f"the {state.title}, after what waits there has been tried"
-    return scene
+    scene.others = dict(others_of(state.records, plane.cluster, state.settings.scheduler_names))
+    if asked.asks_cluster:
+        _note_room(common.console, scene, state, asked.pod)
+    return asked, scene, state
 
 
-def _answer(console: Console, asked: Asked, run: str, scene: "Scene") -> None:
+def _note_room(console: Console, scene: "Scene", state: "State", pod: str) -> None:
+    """Say so where the copy has found a node for a pod that has none in the cluster."""
+    from stretto.api.kinds import POD
+
+    waiting = [
+        each.uid
+        for each in state.records
+        if each.kind == POD and f"{each.namespace}/{each.name}" == pod and not each.node
+    ]
+    rows = [scene.cluster.pods.row(uid) for uid in waiting]
+    if any(row is not None and scene.cluster.pods.slot[row] >= 0 for row in rows):
+        console.note(
+            "it has no node in the cluster yet, and there is room: its scheduler has not come to it"
+            " so far (does one run, and lead? kubectl get leases -A)"
+        )
+
+
+def _answer(console: Console, asked: Asked, scene: "Scene", state: "State | None") -> None:
     """Ask a scene, and show what it says."""
     import msgspec
 
@@ -117,21 +154,20 @@ def _answer(console: Console, asked: Asked, run: str, scene: "Scene") -> None:
     else:
         said = explain_pod(scene, asked.pod)
         _show(console, said)
-    told = {"run": run, **msgspec.to_builtins(said)}
-    if asked.when:
-        told["expected_start_s"] = _show_when(console, asked)
+    told = {"run": asked.run, **msgspec.to_builtins(said)}
+    if asked.when and state is not None:
+        told["expected_start_s"] = _show_when(console, asked, state)
     console.json(SCHEMA, told)
 
 
-def _show_when(console: Console, asked: Asked) -> float | None:
+def _show_when(console: Console, asked: Asked, state: "State") -> float | None:
     """Seconds until the pod's unit is expected to start; ``None`` where that is not to be seen."""
     from math import isfinite
 
-    from stretto.sim.copies import Copy, state_of
+    from stretto.sim.copies import Copy
     from stretto.sim.forecast import forecast
     from stretto.sim.live_setup import Rules
 
-    state = state_of(asked.run)
     copy = Copy(state, Rules(state.profile, "numpy", plugins=asked.plugin))
     copy.settle()
     pods = copy.plane.cluster.pods

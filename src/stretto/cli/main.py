@@ -65,13 +65,17 @@ COMPLETE: Final = "_STRETTO_COMPLETE"
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are run."""
 
+    def verbs(self) -> dict[str, Verb]:
+        """What it offers, in the order of the help."""
+        return known()
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs, in the order of the table."""
-        return list(known())
+        return list(self.verbs())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one verb."""
-        verb = known().get(cmd_name)
+        verb = self.verbs().get(cmd_name)
         if verb is None:
             return None
         module, attribute = verb.place.split(":")
@@ -84,7 +88,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb that is meant; a typo names the nearest."""
-        verbs = known()
+        verbs = self.verbs()
         if args and args[0] not in verbs and not args[0].startswith("-"):
             raise UnknownNameError("command", args[0], verbs)
         return super().resolve_command(ctx, args)
@@ -92,21 +96,21 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.sentence) for name, verb in known().items()])
+            formatter.write_dl([(name, verb.sentence) for name, verb in self.verbs().items()])
 
     def main(  # type: ignore[override]  # click's overloads are about a mode that we do not have
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
         """Run a command line to its exit code; every error ends here."""
         if COMPLETE in os.environ:
-            return super().main(args, "stretto", complete_var=COMPLETE)
+            return super().main(args, self.name, complete_var=COMPLETE)
         sys.exit(self._run(list(sys.argv[1:] if args is None else args)))
 
     def _run(self, words: list[str]) -> int:
         """Parse and invoke; click's own loop would end a broken pipe its own way."""
         given = Given()
         try:
-            with self.make_context("stretto", list(words), obj=given) as context:
+            with self.make_context(self.name, list(words), obj=given) as context:
                 self.invoke(context)
             sys.stdout.flush()
         except click.exceptions.Exit as ended:
@@ -150,6 +154,11 @@ cli = click.version_option(__version__, message="stretto %(version)s")(cli)
 
 def main() -> None:
     """The entry point of the ``stretto`` command."""
+    start(cli)
+
+
+def start(group: LazyGroup) -> None:
+    """Run a group as the program that it is."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)
     for name in ("stdout", "stderr"):
@@ -159,7 +168,7 @@ def main() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-    cli.main()
+    group.main()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import click
 
 from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options
+from stretto.cli.cluster import OfCluster, of_cluster, state_in
 from stretto.cli.console import Console
 from stretto.cli.options import Common
 from stretto.explain.amounts import counted
@@ -23,7 +24,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(OfCluster):
     """Options of ``plan``."""
 
     #: Files or folders with the objects; ``-`` is standard input.
@@ -34,8 +35,6 @@ class Asked:
     namespace: str
     #: Policy instead of the state's; empty keeps it.
     policy: str
-    #: Profile instead of the state's; empty keeps it.
-    profile: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
     #: Files with rules of their own.
@@ -49,6 +48,7 @@ class Asked:
         stretto plan examples/manifests/web.yaml --on examples/kubernetes.yaml
         stretto plan job.yaml --on sqlite:run.db
         cat job.yaml | stretto plan - --json -
+        stretto plan job.yaml --cluster
     """,
 )
 @click.argument(
@@ -68,6 +68,7 @@ class Asked:
 @click.option("--profile", default="", metavar="NAME|FILE", help="Scheduling profile.")
 @options.TIER
 @options.PLUGIN
+@of_cluster
 def plan(common: Common, asked: Asked) -> None:
     """Say what would happen if some objects were submitted now.
 
@@ -84,7 +85,11 @@ def plan(common: Common, asked: Asked) -> None:
     from stretto.sim.plan import SCHEMA, nodes_of
     from stretto.sim.plan import plan as tried
 
-    state = state_of(asked.on, Rules("", asked.tier, plugins=asked.plugin))
+    asked.check("--on", asked.on)
+    if asked.asks_cluster:
+        state = state_in(common, asked, plugins=asked.plugin).state
+    else:
+        state = state_of(asked.on, Rules("", asked.tier, plugins=asked.plugin))
     settings = ManifestOptions(asked.namespace, keep_missing_owners=True)
     objects = load_objects(asked.manifests, settings, nodes_of(state))
     report = tried(state, objects, _rules(state, asked))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
+from stretto.cli.cluster import PROFILE, OfCluster, of_cluster, state_in
 from stretto.cli.console import Console
 from stretto.cli.options import Common
 
@@ -16,17 +17,20 @@ if TYPE_CHECKING:
     from stretto.control.dispatcher.tenancy import QueueFacts
     from stretto.explain.recorder import StepBatch
     from stretto.explain.units import ShardFacts
+    from stretto.sim.copies import Copy
 
 #: Resources that are shown without ``-v``: who wants all of them reads the JSON.
 SHOWN = ("cpu", "memory", "nvidia.com/gpu")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(OfCluster):
     """Options of ``queues`` and ``shards``."""
 
     #: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
     state: str
+    #: Shards of the cluster's scheduler.
+    shards: int = 1
 
 
 @options.command(
@@ -36,27 +40,41 @@ class Asked:
         stretto queues
         stretto queues examples/queues.yaml
         stretto queues sqlite:run.db --json -
+        stretto queues --cluster
     """,
 )
 @click.argument("state", required=False, default="", metavar="[RUN|SCENARIO|sqlite:PATH]")
+@of_cluster
+@PROFILE
 def queues(common: Common, asked: Asked) -> None:
     """Show the queues as a tree: guaranteed, used, borrowed, waiting, running.
 
     Of the end of a run by its record (the latest unless one is named), of a store as it lies on
-    disk, or of the end of a scenario, which is run in virtual time first.
+    disk, of a cluster as it is now (--cluster), or of the end of a scenario, which is run in
+    virtual time first.
     """
     import msgspec
 
-    from stretto.sim.copies import Copy, state_of
-
-    copy = Copy(state_of(asked.state))
-    copy.look()
+    copy = _copy(common, asked)
     found = copy.plane.dispatcher.views.queues()
     console = common.console
     console.data(f"{copy.state.title}: {len(found)} queues")
     _show(console, found)
     told = {"state": copy.state.title, "queues": msgspec.to_builtins(found)}
     console.json("stretto.queues/v1", told)
+
+
+def _copy(common: Common, asked: Asked) -> "Copy":
+    """A plane that has looked at the state, and decided nothing."""
+    from stretto.sim.copies import Copy, state_of
+
+    asked.check("STATE", asked.state)
+    if asked.asks_cluster:
+        copy = Copy(state_in(common, asked, asked.shards).state)
+    else:
+        copy = Copy(state_of(asked.state))
+    copy.look()
+    return copy
 
 
 def _show(console: Console, found: "Sequence[QueueFacts]") -> None:
@@ -101,9 +119,19 @@ def _amounts(console: Console, amounts: dict[str, str]) -> str:
     example="""
         stretto shards
         stretto shards quickstart --json -
+        stretto shards --cluster --shards 4
     """,
 )
 @click.argument("state", required=False, default="", metavar="[RUN|SCENARIO|sqlite:PATH]")
+@click.option(
+    "--shards",
+    default=1,
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Shards of the cluster's scheduler [1].",
+)
+@of_cluster
+@PROFILE
 def shards(common: Common, asked: Asked) -> None:
     """Show the shards: which nodes each tries first, and what became of its decisions.
 
@@ -112,12 +140,11 @@ def shards(common: Common, asked: Asked) -> None:
     import msgspec
 
     from stretto.explain.units import shard_facts
-    from stretto.sim.copies import Copy, state_of
 
-    copy = Copy(state_of(asked.state))
-    copy.look()
+    copy = _copy(common, asked)
     numbers = [shard.number for shard in copy.plane.shards]
-    found = shard_facts(copy.plane.cluster, numbers, _steps(asked.state))
+    steps = [] if asked.asks_cluster else _steps(asked.state)
+    found = shard_facts(copy.plane.cluster, numbers, steps)
     console = common.console
     console.data(f"{copy.state.title}: {len(found)} shards")
     rows = [_row(each) for each in found]

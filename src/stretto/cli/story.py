@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stretto.cli import options
+from stretto.cli.cluster import NAMESPACE, OfCluster, named, of_cluster, opened
 from stretto.cli.console import Console
 from stretto.cli.options import Common
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(OfCluster):
     """Options of ``story``."""
 
     #: The pod, as ``name`` or ``namespace/name``.
@@ -24,6 +25,8 @@ class Asked:
     run: str
     #: Files with rules of their own.
     plugin: tuple[Path, ...]
+    #: Namespace of the pod where it names none; empty for the usual one.
+    namespace: str
 
 
 @options.command(
@@ -33,6 +36,7 @@ class Asked:
         stretto story train-big-3
         stretto story default/web-3 --run quickstart
         stretto story web-3 --run sqlite:run.db --json -
+        stretto story web-3 -n shop --cluster
     """,
 )
 @click.argument("pod")
@@ -40,12 +44,14 @@ class Asked:
     "--run", default="", metavar="NAME|sqlite:PATH", help="Record of that name; else the latest."
 )
 @options.PLUGIN
+@NAMESPACE
+@of_cluster
 def story(common: Common, asked: Asked) -> None:
     """Tell every step of a pod's life, with its cause.
 
     POD is a name or namespace/name. From the record of a run the story is complete: declined
     attempts and what the nodes said then, what woke it, conflicts, binds, and its end. From a
-    store (sqlite:PATH) it is what was told there in events.
+    store (sqlite:PATH) or a cluster (--cluster) it is what was told there in events.
     """
     import msgspec
 
@@ -63,12 +69,21 @@ def _story(asked: Asked) -> "Story":
     from stretto.explain.story import story_of_objects, story_of_run
     from stretto.stores.sqlite import read_store
 
+    asked.check("--run", asked.run)
+    if asked.asks_cluster:
+        from stretto.sim.clusters import story_in
+
+        with opened(asked) as cluster:
+            space, _, name = asked.pod.rpartition("/")
+            space = space or asked.namespace or cluster.namespace
+            return story_in(cluster.store, space, name, cluster.title)
+    pod = named(asked.pod, asked.namespace)
     if asked.run.startswith("sqlite:"):
         path = Path(asked.run.removeprefix("sqlite:"))
-        return story_of_objects(read_store(path), asked.pod, f"the events in {path}")
+        return story_of_objects(read_store(path), pod, f"the events in {path}")
     run = LoadedRun(Records().find(asked.run), asked.plugin)
     try:
-        return story_of_run(run, asked.pod)
+        return story_of_run(run, pod)
     finally:
         run.close()
 

@@ -5,7 +5,7 @@ nothing is changed. A record is loaded through the same door as a store's events
 look alike.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -263,7 +263,7 @@ class LoadedRun:
         self.scene = Scene(cluster, profile, RecordNotes(self.file, standings))
         self.scene.when = "the state at the end of the run"
         self.scene.queues = self.facts.queues
-        self.scene.others = dict(_others(self.file, cluster, names))
+        self.scene.others = dict(others_of(self.file.objects(POD), cluster, names))
 
     def _profile(self, plugins: Sequence[Path]) -> Profile:
         """The run's profile; a rule from a file that was not given is asked for."""
@@ -314,12 +314,12 @@ def _added(records: Iterator[Record]) -> Iterator[Event]:
     return (Event(EventType.ADDED, record) for record in records)
 
 
-def _others(
-    file: RecordFile, cluster: Cluster, names: frozenset[str]
+def others_of(
+    records: Iterable[Record], cluster: Cluster, names: frozenset[str]
 ) -> Iterator[tuple[str, Reason]]:
-    """Pods of the record that have no row, with why."""
-    for record in file.objects(POD):
-        if cluster.pods.row(record.uid) is not None:
+    """Pods among some objects that have no row, with why."""
+    for record in records:
+        if record.kind != POD or cluster.pods.row(record.uid) is not None:
             continue
         why = not_handled(record, names)
         if why is not None:

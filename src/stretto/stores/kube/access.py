@@ -36,8 +36,17 @@ class Login(msgspec.Struct, frozen=True):
     proxy: str = ""
 
 
+DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of who names none."""
+
+
 class Access(Protocol):
     """Who gives logins."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is meant where none is named; known once there was a login."""
+        ...
 
     async def login(self, *, renew: bool = False) -> Login:
         """The login as it is now; ``renew`` because the server did not take the last one.
@@ -58,6 +67,14 @@ class KubeconfigAccess:
         self.where = str(path) if path is not None else named
         self._context = context or None
         self._loader: Any = None
+
+    @property
+    def namespace(self) -> str:
+        """The context's namespace."""
+        if self._loader is None:
+            return DEFAULT_NAMESPACE
+        context = self._loader.current_context.get("context") or {}
+        return str(context.get("namespace") or DEFAULT_NAMESPACE)
 
     async def login(self, *, renew: bool = False) -> Login:
         """Read what has changed; an exec plugin or OIDC provider is asked when its token is due."""
@@ -99,6 +116,14 @@ class AccountAccess:
         self._folder = folder
         self._server = server or _server_of_environment()
         self._context: ssl.SSLContext | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pod that we run in."""
+        try:
+            return (self._folder / "namespace").read_text(encoding="utf-8").strip()
+        except OSError:
+            return DEFAULT_NAMESPACE
 
     async def login(self, *, renew: bool = False) -> Login:
         """Read the token again."""
