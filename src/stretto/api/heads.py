@@ -93,6 +93,8 @@ class PodSpecHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     volumes: msgspec.Raw = NO_BYTES
     #: The group of scheduling.k8s.io that the pod is part of, as raw JSON.
     scheduling_group: msgspec.Raw = NO_BYTES
+    #: Claims of devices to be allocated, as raw JSON.
+    resource_claims: msgspec.Raw = NO_BYTES
     #: Containers share the node's network, so that every container port is a host port.
     host_network: bool = False
 

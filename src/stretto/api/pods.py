@@ -166,6 +166,17 @@ class SchedulingGate(Wire, frozen=True):
     name: str
 
 
+class PodResourceClaim(Wire, frozen=True):
+    """A claim of devices that must be allocated before the pod can start."""
+
+    #: Name within the pod.
+    name: str
+    #: The ResourceClaim, in the pod's namespace; absent where a template is named.
+    resource_claim_name: str | None = None
+    #: The template of which one is made for the pod.
+    resource_claim_template_name: str | None = None
+
+
 # ---------------------------------------------------------------- the pod
 
 
@@ -198,6 +209,8 @@ class PodSpec(Wire, frozen=True):
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     #: Volumes.
     volumes: tuple[Volume, ...] = ()
+    #: Claims of devices.
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     #: What the runtime itself costs, added to the requests.
     overhead: ResourceList = NO_AMOUNTS
     #: Pod-level requests, which stand in for the containers' where stated.

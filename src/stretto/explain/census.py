@@ -1,21 +1,25 @@
 """Every pod that waits, counted by why: by columns, so that a million of them cost milliseconds.
 
-Pods of one class that wait alone wait for the same reason, so one of them is asked for all; the
-pods of a gang wait for what their unit waits for. Answers are kept for some seconds, and only so
-many classes are asked at once: the others count as not looked at, until their turn comes.
+Pods of one class that wait alone wait for the same reason, so one of them is asked for all; pods
+with volumes, and all pods under kube-scheduler's own rules, are asked with those that are like them
+to the rules. The pods of a gang wait for what their unit waits for. Answers are kept for some
+seconds, and only so many are asked at once: the others count as not looked at, until their turn
+comes.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.control.dispatcher.views import Views
 from stretto.explain.inquiry import Inquiry
+from stretto.explain.judging import Judging
 from stretto.explain.pending import of_nodes
 from stretto.explain.reasons import TIERS, Code
-from stretto.framework.contract import View
+from stretto.framework.contract import FilterRule, View
 from stretto.framework.runtime import Engine
 from stretto.state.columns import Columns
 from stretto.state.lifecycle import PodState, UnitState
@@ -25,6 +29,8 @@ ASKED: Final = 64
 """Classes asked in one census."""
 QUEUED_ASKED: Final = 20_000
 """Pods in queues with limits that are looked at in one census."""
+COMPARED: Final = 4096
+"""Pods that are asked by themselves of which one census finds out whom they are like."""
 KEPT_FOR: Final = 10.0
 """Seconds for which an answer is as good as new."""
 NOT_ASKED: Final = "not-looked-at"
@@ -42,6 +48,17 @@ _BY_STATE: Final = {
 """What pods wait for that need not ask a node."""
 
 
+class _Alone(NamedTuple):
+    """What was said of one pod."""
+
+    #: Clock time of the question.
+    asked_at: float
+    #: Why it waits.
+    code: Code
+    #: Rules that refuse it somewhere.
+    plugins: tuple[str, ...]
+
+
 class Census:
     """Counts the pods of one plane that wait."""
 
@@ -51,7 +68,10 @@ class Census:
         self._engine = engine
         self._units = units
         self._columns = Columns(engine.cluster.ledger)
+        self._judging = Judging(engine)
         self._kept: dict[int, tuple[int, float, Code]] = {}
+        self._kept_alone: dict[int, _Alone] = {}
+        self._budget = ASKED
 
     def counts(self, now: float) -> Mapping[str, int]:
         """Waiting pods by code; a code is there only while a pod waits for it."""
@@ -60,7 +80,7 @@ class Census:
         found = np.full(len(states), -1, np.int16)
         for state, code in _BY_STATE.items():
             found[states == state] = _NUMBER[code]
-        unknown = self._ask_classes(states, found, now)
+        unknown = self._ask_sleepers(states, found, now)
         if self._views is not None and self._views.has_limits:
             self._ask_queues(states, found)
         self._ask_gangs(states, found)
@@ -69,27 +89,75 @@ class Census:
         left = int((found[unknown] < 0).sum())
         return told | ({NOT_ASKED: left} if left else {})
 
-    def _ask_classes(
+    def _ask_sleepers(
         self, states: npt.NDArray[np.uint8], found: npt.NDArray[np.int16], now: float
     ) -> npt.NDArray[np.int64]:
-        """Codes of sleepers by their class; returns all their rows."""
+        """Codes of those that fit nowhere; returns all their rows."""
         rows = np.flatnonzero(states == PodState.UNSCHEDULABLE)
-        if not len(rows):
-            return rows
+        alone = self.are_alone(rows)
+        self._budget = ASKED
+        if not alone.all():
+            self._ask_classes(rows[~alone], found, now)
+        if alone.any():
+            self._ask_pods(rows[alone], found, now)
+        return rows
+
+    def are_alone(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """bool[k]: pods of which something is said that their class does not tell."""
+        if not self._judging.by_class:
+            return np.ones(len(rows), np.bool_)
+        has: npt.NDArray[np.bool_] = self._engine.cluster.pods.volumes[rows] > 0
+        return has & self._engine.profile.asks_volumes
+
+    def plugins(self, rows: npt.NDArray[np.int64]) -> Counter[str]:
+        """Such pods by the rules that refused them somewhere when they were asked last."""
+        found: Counter[str] = Counter()
+        for serial in self._engine.cluster.pods.serial[rows].tolist():
+            kept = self._kept_alone.get(serial)
+            found.update(kept.plugins if kept is not None else ())
+        return found
+
+    def _ask_classes(
+        self, rows: npt.NDArray[np.int64], found: npt.NDArray[np.int16], now: float
+    ) -> None:
+        """Codes of sleepers by their class, the largest classes first."""
         ids = self._engine.cluster.pods.class_id[rows]
         classes, which, counts = np.unique(ids, return_inverse=True, return_counts=True)
         codes = np.full(len(classes), -1, np.int16)
-        budget = ASKED
         for place in np.argsort(-counts, kind="stable").tolist():
             class_id = int(classes[place])
             code = self._known(class_id, now)
-            if code is None and budget:
-                budget -= 1
+            if code is None and self._budget:
+                self._budget -= 1
                 code = self._ask(class_id, now)
             if code is not None:
                 codes[place] = _NUMBER[code]
         found[rows] = codes[which]
-        return rows
+
+    def _ask_pods(
+        self, rows: npt.NDArray[np.int64], found: npt.NDArray[np.int16], now: float
+    ) -> None:
+        """Codes of sleepers of which something is said that their class does not tell."""
+        pods, compared = self._engine.cluster.pods, COMPARED
+        if len(self._kept_alone) > 2 * len(rows) + COMPARED:
+            self._kept_alone.clear()
+        said: dict[Hashable, _Alone] = {}
+        for row, serial in zip(rows.tolist(), pods.serial[rows].tolist(), strict=True):
+            kept = self._kept_alone.get(serial)
+            if kept is not None and now - kept.asked_at <= KEPT_FOR:
+                found[row] = _NUMBER[kept.code]
+                continue
+            if not compared:
+                continue
+            compared -= 1
+            likeness = self._judging.likeness(row)
+            if likeness not in said:
+                if not self._budget:
+                    continue
+                self._budget -= 1
+                said[likeness] = self._why(row, now)
+            self._kept_alone[serial] = said[likeness]
+            found[row] = _NUMBER[said[likeness].code]
 
     def _known(self, class_id: int, now: float) -> Code | None:
         serial = self._engine.cluster.classes.serial(class_id)
@@ -99,15 +167,24 @@ class Census:
 
     def _ask(self, class_id: int, now: float) -> Code:
         """Why a class does not fit; where it does, its pods only wait for their turn."""
+        inquiry = self._inquire(self._engine.profile.every_filter, class_id)
+        serial = self._engine.cluster.classes.serial(class_id)
+        self._kept[class_id] = serial, now, _code(inquiry)
+        return _code(inquiry)
+
+    def _why(self, row: int, now: float) -> _Alone:
+        """Why one pod does not fit."""
+        class_id = int(self._engine.cluster.pods.class_id[row])
+        inquiry = self._inquire(self._judging.rules(row)[0], class_id)
+        plugins = tuple(dict.fromkeys(each.rule.NAME for each in inquiry.refused))
+        return _Alone(now, _code(inquiry), plugins)
+
+    def _inquire(self, filters: Sequence[FilterRule], class_id: int) -> Inquiry:
         cluster = self._engine.cluster
         self._columns.sync()
         view = View(self._columns, cluster.nodes, self._engine.typical, self._engine.look())
-        pod = cluster.classes[class_id]
         slots = cluster.nodes.live_slots()
-        said = of_nodes(Inquiry(self._engine.profile.filters, pod, view, slots))
-        code = said[0].code if said else Code.QUEUED
-        self._kept[class_id] = pod.serial, now, code
-        return code
+        return Inquiry(filters, cluster.classes[class_id], view, slots)
 
     def _ask_queues(self, states: npt.NDArray[np.uint8], found: npt.NDArray[np.int16]) -> None:
         """Pods whose queue has no room by its limits; of very many, the first are asked."""
@@ -135,6 +212,12 @@ class Census:
             if code is Code.GANG_SHORT:  # only where its pods would fit alone
                 rows = rows[found[rows] == _NUMBER[Code.QUEUED]]
             found[rows] = _NUMBER[code]
+
+
+def _code(inquiry: Inquiry) -> Code:
+    """Why a class does not fit; where it does, its pods only wait for their turn."""
+    said = of_nodes(inquiry)
+    return said[0].code if said else Code.QUEUED
 
 
 def _of_unit(unit: Unit) -> Code | None:

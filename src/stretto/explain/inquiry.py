@@ -5,7 +5,7 @@ every refusal of every node is kept as a mask, so that overlaps, the nearest nod
 alone in the way can be read off.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -35,6 +35,8 @@ class RefusedBy(NamedTuple):
     mask: BoolArray
     #: Whether removing pods could cure it.
     resolvable: bool
+    #: The rule said "nowhere" before it looked at any node.
+    nowhere: bool = False
 
 
 class ReasonFacts(msgspec.Struct, frozen=True):
@@ -117,7 +119,7 @@ class Inquiry:
         answer = rule.prepare(pod, view)
         if isinstance(answer, Fail):
             everywhere = np.ones(len(slots), np.bool_)
-            self.refused.append(RefusedBy(rule, answer.reason, everywhere, resolvable=False))
+            self.refused.append(RefusedBy(rule, answer.reason, everywhere, False, True))
         elif rule.signature(pod) is not None:
             for said in rule.refusals(pod, view, slots):
                 if said.mask.any():
@@ -134,6 +136,16 @@ class Inquiry:
     def allowed(self) -> BoolArray:
         """bool[k]: nodes that the rules on node objects allow, whatever room they have."""
         return ~self._any([each for each in self.refused if each.rule.SCOPE is Scope.STATIC])
+
+    def could_hold(self, left_out: Sequence[RefusedBy]) -> BoolArray:
+        """bool[k]: nodes that could hold it empty, some reasons aside."""
+        ignored = {id(each) for each in left_out}
+        never = [each for each in self.refused if not each.resolvable and id(each) not in ignored]
+        return ~self._any(never)
+
+    def refused_by(self, names: Collection[str]) -> BoolArray:
+        """bool[k]: nodes that some rules refuse."""
+        return self._any([each for each in self.refused if each.rule.NAME in names])
 
     def without(self, left_out: Sequence[RefusedBy]) -> BoolArray:
         """bool[k]: nodes that would allow it if some reasons did not hold."""

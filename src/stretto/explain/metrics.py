@@ -251,9 +251,11 @@ class Metrics:
     def _unschedulable(self, now: float) -> Family:
         """Unschedulable pods by the rules that refuse them somewhere."""
         pods = self._watched.engine.cluster.pods
-        asleep = pods.state[: pods.length] == PodState.UNSCHEDULABLE
-        classes, counts = np.unique(pods.class_id[: pods.length][asleep], return_counts=True)
-        found: dict[tuple[str, ...], float] = {}
+        asleep = np.flatnonzero(pods.state[: pods.length] == PodState.UNSCHEDULABLE)
+        alone = self._census.are_alone(asleep)
+        classes, counts = np.unique(pods.class_id[asleep[~alone]], return_counts=True)
+        told = self._census.plugins(asleep[alone])
+        found: dict[tuple[str, ...], float] = {(p, self._profile): n for p, n in told.items()}
         for class_id, count in zip(classes.tolist(), counts.tolist(), strict=True):
             said = self._watched.verdicts.of(class_id, now)
             for plugin in said.plugins if said is not None else ():

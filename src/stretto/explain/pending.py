@@ -1,5 +1,7 @@
 """Which reasons hold for a pod without a node, each as a sentence with its figures."""
 
+from typing import Final
+
 from stretto.explain.amounts import counted, spoken
 from stretto.explain.gangs import GangFacts
 from stretto.explain.inquiry import Inquiry
@@ -8,7 +10,15 @@ from stretto.explain.standing import UnitFacts
 from stretto.explain.steps import StepFact
 from stretto.state.lifecycle import PodState
 
-_IN_HAND = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
+_CLAIMS: Final = "DynamicResources"
+_VOLUMES: Final = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+_BETWEEN: Final = ("PodTopologySpread", "InterPodAffinity")
+_NARROWING: Final = (
+    (Code.VOLUMES, _VOLUMES, "Its volumes"),
+    (Code.OTHER_PODS, _BETWEEN, "Rules between pods"),
+)
+"""Codes of rules that are about more than a node, and what they are called."""
+_IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
 
 
 def reasons_of(
@@ -56,19 +66,47 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
     unknown = _unknown(inquiry)
     if unknown:
         return unknown
+    special = _own_claims(inquiry)
+    if special:
+        return special
     nodes = counted(total, "node")
     allowed = int(inquiry.allowed().sum())
     if not allowed:
         texts = [each.reason for each in inquiry.reasons() if not _is_room(each.reason)]
         sentence = f"None of {nodes} is allowed: {', '.join(texts)}."
         return [reason(Code.NOT_ALLOWED, sentence)]
-    big_enough = int((~inquiry.never).sum())
-    if not big_enough:
+    of_others = [each for each in inquiry.refused if each.rule.NAME in (*_VOLUMES, *_BETWEEN)]
+    large = inquiry.could_hold(of_others)
+    if not large.any():
         return [reason(Code.TOO_BIG, _too_big(inquiry, allowed))]
+    for code, names, what in _NARROWING:
+        if not (large & ~inquiry.refused_by(names)).any():
+            texts = [each.reason for each in inquiry.reasons() if each.plugin in names]
+            sentence = f"{what} leave none of the {counted(int(large.sum()), 'node')} that could"
+            return [reason(code, f"{sentence} hold it: {', '.join(texts)}.")]
+    big_enough = int((~inquiry.never).sum()) or int(large.sum())
     main = inquiry.reasons()[0].reason
     full = "it is" if big_enough == 1 else "all of them are"
     sentence = f"{big_enough:,} of {nodes} could hold it, and {full} too full now (mostly {main})."
     return [reason(Code.NO_ROOM, sentence)]
+
+
+def _own_claims(inquiry: Inquiry) -> list[Reason]:
+    """Claims of the pod that end the search, whatever the nodes are."""
+    names = {each.rule.NAME for each in inquiry.refused}
+    found = []
+    if _CLAIMS in names:
+        sentence = (
+            "It asks for dynamic resource claims, and devices are not allocated to claims here: "
+            "no node takes it while it names any."
+        )
+        found.append(reason(Code.DYNAMIC_CLAIMS, sentence))
+    found.extend(
+        reason(Code.VOLUME_CLAIMS, f"Its claims cannot be used: {each.reason}.")
+        for each in inquiry.refused
+        if each.nowhere and each.rule.NAME in _VOLUMES
+    )
+    return found
 
 
 def _is_room(text: str) -> bool:

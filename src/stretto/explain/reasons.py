@@ -46,12 +46,20 @@ class Code(Enum):
     UNKNOWN_RESOURCE = "unknown-resource"
     #: It asks for device models that no node has.
     UNKNOWN_MODEL = "unknown-model"
+    #: It asks for dynamic resource claims, which nobody here allocates.
+    DYNAMIC_CLAIMS = "dynamic-claims"
+    #: A claim, volume or storage class that it names is missing, lost or unusable.
+    VOLUME_CLAIMS = "volume-claims"
     #: A scheduling gate holds it.
     GATED = "gated"
     #: There is no node at all.
     NO_NODES = "no-nodes"
     #: Rules on nodes (selector, affinity, taints, cordons) leave none.
     NOT_ALLOWED = "not-allowed"
+    #: Its volumes leave no node: no node reaches, finds or may take them.
+    VOLUMES = "volumes"
+    #: Rules between pods (affinity, anti-affinity, spreading) leave no node now.
+    OTHER_PODS = "other-pods"
     #: Every node that is allowed is too small, even empty.
     TOO_BIG = "too-big"
     #: All nodes together could not hold its gang, even empty.
@@ -83,9 +91,13 @@ TIERS: Final[Mapping[Code, Tier]] = {
     Code.UNKNOWN_GROUP: Tier.MISCONFIGURED,
     Code.UNKNOWN_RESOURCE: Tier.MISCONFIGURED,
     Code.UNKNOWN_MODEL: Tier.MISCONFIGURED,
+    Code.DYNAMIC_CLAIMS: Tier.MISCONFIGURED,
+    Code.VOLUME_CLAIMS: Tier.MISCONFIGURED,
     Code.GATED: Tier.WAITING,
     Code.NO_NODES: Tier.WAITING,
     Code.NOT_ALLOWED: Tier.NEVER_FITS,
+    Code.VOLUMES: Tier.WAITING,
+    Code.OTHER_PODS: Tier.WAITING,
     Code.TOO_BIG: Tier.NEVER_FITS,
     Code.GANG_TOO_BIG: Tier.NEVER_FITS,
     Code.GANG_INCOMPLETE: Tier.GANG_SHORT,

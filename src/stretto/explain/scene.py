@@ -16,13 +16,14 @@ from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.control.dispatcher.tenancy import QueueFacts
 from stretto.control.dispatcher.views import Views
+from stretto.explain.judging import Judging
 from stretto.explain.nearest import nearest
 from stretto.explain.reasons import Code, Reason, reason
 from stretto.explain.record_file import RecordFile, RunFacts, Standing
 from stretto.explain.standing import UnitFacts, facts_of, positions, quota_words
 from stretto.explain.steps import StepFact, told
 from stretto.framework.contract import View
-from stretto.framework.exact_rules import ExactRules, Judges
+from stretto.framework.exact_rules import Judges
 from stretto.framework.outside import known_rules
 from stretto.framework.profile import Profile, load_profile
 from stretto.framework.program import TypicalPods
@@ -76,15 +77,13 @@ class Scene:
         self.queues: tuple[QueueFacts, ...] = ()
         #: Pods that are none of the scheduler's business, and why.
         self.others: dict[str, Reason] = {}
-        self._exact = ExactRules(cluster) if profile.exact else None
+        self._judging = Judging(self.engine)
         if profile.learns:
             self.engine.typical = learnt(cluster)
 
     def rules(self, row: int) -> Judges:
         """The filters, and the scores with their weights, that judge a pod."""
-        if self._exact is not None:
-            return self._exact.of(row)
-        return self.profile.every_filter, self.profile.every_score
+        return self._judging.rules(row)
 
     @property
     def typical(self) -> TypicalPods:

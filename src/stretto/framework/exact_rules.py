@@ -5,7 +5,7 @@ plugin's verdict on the pod stands behind a rule of its name, so that reasons, n
 choice are told in the same way as everywhere else.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +28,7 @@ from stretto.framework.exact.decision import Decision, Filtered
 from stretto.framework.exact.plugins.table import FILTERS, SCORES
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import Code
-from stretto.framework.exact_runtime import ExactRuntime
+from stretto.framework.exact_runtime import ExactRuntime, likeness_of
 from stretto.state.classes import PodClass
 from stretto.state.cluster import Cluster
 from stretto.state.pods import NO_SLOT
@@ -62,6 +62,11 @@ class ExactRules:
         said = decision.filtered
         filters = () if said is None else _filters(said, at, decision, runtime.follower.snapshot)
         return filters, _scores(decision, at)
+
+    def likeness(self, row: int) -> Hashable:
+        """Equal for pods of which every plugin says the same."""
+        found = likeness_of(self._runtime.book.facts(row))
+        return found if found is not None else self._cluster.pods.uid[row]
 
 
 class Spoken(FilterRule):

@@ -35,6 +35,7 @@ DEFAULT_FILTERS: Final = (
     "VolumeZone",
     "PodTopologySpread",
     "InterPodAffinity",
+    "DynamicResources",
 )
 """Filters of a profile that says nothing, in the order in which kube-scheduler asks its own."""
 DEFAULT_SCORES: Final[Mapping[str, int]] = {
@@ -46,6 +47,9 @@ DEFAULT_SCORES: Final[Mapping[str, int]] = {
     "NodeResourcesBalancedAllocation": 1,
 }
 """Scores of a profile that says nothing, with kube-scheduler's weights."""
+
+ALWAYS: Final = "DynamicResources"
+"""The filter that no profile can switch off: pods that it refuses could never start."""
 
 _PASSIVE: Final = (
     "clientConnection",
@@ -145,6 +149,7 @@ class _Reader:
         self._filters = {name: 0 for name in DEFAULT_FILTERS if name in rules}
         self._scores = {name: w for name, w in DEFAULT_SCORES.items() if name in rules}
         self._disabled_at: dict[str, str] = {}
+        self._notes: list[str] = []
 
     def read(self, value: Any, backoff: Mapping[str, Any], notes: tuple[str, ...]) -> Form:
         """The profile's form."""
@@ -155,6 +160,7 @@ class _Reader:
         self._check_weights()
         if "percentageOfNodesToScore" in profile:
             notes = (*notes, f"{self._where}.percentageOfNodesToScore has no effect")
+        notes = (*notes, *dict.fromkeys(self._notes))
         return Form(
             scheduler_name=read.text(name, f"{self._where}.schedulerName"),
             filters=tuple(self._filters),
@@ -187,7 +193,11 @@ class _Reader:
             for side in sides:
                 table = self._filters if side == "filter" else self._scores
                 gone = [name] if name != "*" else list(table)
+                if name == ALWAYS:
+                    self._notes.append(f"{place} has no effect: {ALWAYS} stays")
                 for each in gone:
+                    if each == ALWAYS:
+                        continue
                     table.pop(each, None)
                     if side == "filter":
                         self._disabled_at[each] = place

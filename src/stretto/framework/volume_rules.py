@@ -4,7 +4,7 @@ One pod is asked about at a time, because claims are its own; the answer is a ma
 the statuses behind it, and on the node that is chosen the volumes that the pod gets there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -45,6 +45,8 @@ class Said(NamedTuple):
     which: Statuses
     #: Reasons by that number.
     reasons: tuple[tuple[str, ...], ...]
+    #: Whether the leaving of pods could cure them, by that number.
+    codes: tuple[Code, ...] = ()
 
 
 class Judged(NamedTuple):
@@ -91,6 +93,12 @@ class VolumeRules:
             said.extend(self._of_binder(binder))
         return Judged(self._allowed(said), ("", ""), tuple(said), binder)
 
+    def judge_alone(self, row: int) -> Judged:
+        """Where a pod may go now, its own claims on its node aside."""
+        self.view.sync()
+        with self.view.without(row):
+            return self.judge(row)
+
     def holds(self, row: int, slot: int) -> bool:
         """Whether a pod's volumes let it onto a slot now."""
         self.view.sync()
@@ -127,25 +135,29 @@ class VolumeRules:
         if verdict is None:
             return
         numbers = np.unique(verdict.which[verdict.refused]).tolist()
-        reasons = tuple(verdict.status_of(number).reasons for number in numbers)
+        statuses = [verdict.status_of(number) for number in numbers]
         renumbered = np.searchsorted(numbers, verdict.which).clip(0, len(numbers) - 1)
-        yield self._by_slot(name, verdict.refused, renumbered, reasons)
+        yield self._by_slot(name, verdict.refused, renumbered, statuses)
 
     def _of_binder(self, binder: Binder) -> Iterator[Said]:
         answers, numbers = binder.answers()
-        reasons = tuple((each.error,) if each.error else each.reasons for each in answers)
-        refused = np.array([bool(each) for each in reasons])
+        statuses = [
+            Status(Code.UNRESOLVABLE, (each.error,) if each.error else each.reasons)
+            for each in answers
+        ]
+        refused = np.array([bool(each.reasons) for each in statuses])
         if refused.any():
-            yield self._by_slot(BINDING, refused[numbers], numbers.astype(np.int64), reasons)
+            yield self._by_slot(BINDING, refused[numbers], numbers.astype(np.int64), statuses)
 
     def _by_slot(
-        self, name: str, refused: BoolArray, which: Statuses, reasons: tuple[tuple[str, ...], ...]
+        self, name: str, refused: BoolArray, which: Statuses, statuses: Sequence[Status]
     ) -> Said:
         """Answers by node as answers by slot."""
         size, slots = self._cluster.ledger.slots.size, self.view.slots
         mask, numbers = np.zeros(size, np.bool_), np.zeros(size, np.int64)
         mask[slots], numbers[slots] = refused, which
-        return Said(name, mask, numbers, reasons)
+        reasons, codes = [each.reasons for each in statuses], [each.code for each in statuses]
+        return Said(name, mask, numbers, tuple(reasons), tuple(codes))
 
     def _allowed(self, said: list[Said]) -> BoolArray | None:
         if not said:

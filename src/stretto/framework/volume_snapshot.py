@@ -5,7 +5,8 @@ asked about a pod of any profile. It is made when the first such pod is asked ab
 cluster by its logs: nodes by slot, pods by row, objects by their own log.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +88,17 @@ class VolumeSnapshot:
         for claim in found.made:
             self.snapshot.objects.put(claim)
         self._move(row, "")
+
+    @contextmanager
+    def without(self, row: int) -> Iterator[None]:
+        """Show the snapshot without one pod for a while."""
+        _, name = self._homes.get(row, (None, ""))
+        self._move(row, "")
+        try:
+            yield
+        finally:
+            if name:
+                self._move(row, name)
 
     # ------------------------------------------------------------ following
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from stretto.api.codec import decode_as
 from stretto.api.effective import HostPort, host_ports, requests
 from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head
-from stretto.api.pods import Pod, PodSpec
+from stretto.api.pods import Pod, PodResourceClaim, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.domain_terms import NO_WANTS, Wants, is_social
@@ -50,6 +50,8 @@ _OWN_ANNOTATIONS: Final = b"stretto.dev/gpu-m"
 _SEPARATOR: Final = b"\x00"
 _ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _MILLI: Final = re.compile("[1-9][0-9]{0,3}")
+_CLAIMED: Final = (PodResourceClaim("any"),)
+"""What a class keeps of claims of devices: that there are some."""
 
 
 Form = tuple[bytes, Wants]
@@ -152,6 +154,8 @@ class Classes:
             key.append(b"i" if container.restart_policy is None else b"s")
             key.append(container.resources)
             key.append(container.ports)
+        if spec.resource_claims is not NO_BYTES:
+            key.append(b"c" + bytes(spec.resource_claims))
         raw = _SEPARATOR.join(key)
         found = self._by_bytes.get(raw)
         if found is None:
@@ -321,6 +325,7 @@ def _placing_part(spec: PodSpec) -> PodSpec:
         affinity=spec.affinity,
         tolerations=spec.tolerations,
         topology_spread_constraints=spec.topology_spread_constraints,
+        resource_claims=_CLAIMED if spec.resource_claims else (),
     )
 
 

@@ -6,7 +6,7 @@ template come together.
 
 from typing import Final
 
-from stretto.api.heads import PodHead
+from stretto.api.heads import NO_BYTES, PodHead
 
 Made = tuple[int, int, int, int, int]
 """Class id, priority, number of traits and tag of a pod, and the number of its template."""
@@ -17,6 +17,8 @@ def likeness(namespace: str, head: PodHead) -> bytes:
     """What a pod's class, priority, traits and tag are made from, as it came."""
     spec, meta = head.spec, head.metadata
     host = b"1" if spec.host_network else b"0"
+    if spec.resource_claims is not NO_BYTES:
+        host += bytes(spec.resource_claims)
     common = (
         namespace.encode(),
         meta.labels,

@@ -31,7 +31,7 @@ CURES: Final[Mapping[str, Cure]] = {
     # A value that goes, or one that becomes ineligible, may have had the least count.
     "PodTopologySpread": _LABELLED | Cure.NODE_TAINTS | _CROWD,
     "InterPodAffinity": _LABELLED | Cure.NAMESPACE_CHANGED | _CROWD,
-    "DynamicResources": Cure.ANY,
+    "DynamicResources": Cure.POD_CHANGED,
     "NodeDeclaredFeatures": Cure.ANY,
 }
 """By plugin; a change of the pod itself may cure every one."""

@@ -7,6 +7,7 @@ from stretto.framework.contract import Rule
 from stretto.framework.plugins.allocation import NodeResourcesBalancedAllocation
 from stretto.framework.plugins.cpu_memory_ratio import AdaptiveCpuToMemRatio
 from stretto.framework.plugins.devices import Devices
+from stretto.framework.plugins.dynamic_resources import DynamicResources
 from stretto.framework.plugins.fit import NodeResourcesFit
 from stretto.framework.plugins.gpu_policies import (
     FGD,
@@ -52,6 +53,7 @@ RULES: Final[Registry[type[Rule]]] = Registry(
         "VolumeZone": VolumeZone,
         "PodTopologySpread": PodTopologySpread,
         "InterPodAffinity": InterPodAffinity,
+        "DynamicResources": DynamicResources,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
         "NodeLabel": NodeLabel,
         "SubCluster": SubCluster,

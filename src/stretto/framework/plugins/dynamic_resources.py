@@ -1,0 +1,53 @@
+"""DynamicResources: pods with resource claims go nowhere, for no devices are allocated to claims.
+
+A pod of ``spec.resourceClaims`` that is bound while its claims are not allocated is held back by
+its kubelet for ever, so it is refused instead, in kube-scheduler's words, until it changes.
+No profile can switch this off.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.framework.arguments import arguments
+from stretto.framework.contract import (
+    BoolArray,
+    FilterRule,
+    Refusal,
+    Scope,
+    SlotArray,
+    View,
+)
+from stretto.state.classes import PodClass
+from stretto.state.units import Cure
+
+NAME: Final = "DynamicResources"
+REASON: Final = "cannot allocate all claims"
+
+
+class DynamicResources(FilterRule):
+    """Refuses pods with resource claims everywhere."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.POD_CHANGED
+    REASON: ClassVar[str] = REASON
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Take kube-scheduler's arguments, which do not matter here."""
+        super().__init__(args)
+        arguments(args, ("filterTimeout", "bindingTimeout"), NAME)
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The same for all pods with claims; no say about others."""
+        return NAME if pod.spec.resource_claims else None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: False everywhere for a pod with claims."""
+        return np.full(len(slots), not pod.spec.resource_claims)
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Every node; evicting pods does not help."""
+        refused = ~self.filter(pod, view, slots)
+        return [Refusal(REASON, refused, resolvable=False)] if refused.any() else []
