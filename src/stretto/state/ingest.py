@@ -6,39 +6,49 @@ by somebody else, changed, ended) is rare and goes one by one. An object that ca
 noted in ``cluster.abnormal`` and fails alone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
-import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from stretto.api.heads import PodHead, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.state import whole
 from stretto.state.changes import Arrival, Departure
-from stretto.state.classes import GPU_DEVICES
 from stretto.state.cluster import Cluster
 from stretto.state.ingest_kinds import apply_groups, apply_nodes
 from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
-from stretto.state.likeness import Made, likeness
-from stretto.state.pods import NO_SLOT, NewPod
-from stretto.state.queue_ingest import UNIT_MARKS
+from stretto.state.newcomers import FINISHED, Newcomers, key_of, may_be_finished
+from stretto.state.pods import NO_SLOT
 from stretto.state.ranks import Ranks, note_stay, note_traits
-from stretto.state.topology_ingest import device_mask, micro_topology, note_owners
+from stretto.state.topology_ingest import device_mask, micro_topology
 from stretto.state.units import Cure
 from stretto.state.volume_pods import VolumePods
 from stretto.stores.store import Event, EventType, Record
 
-_NOTES: Final = msgspec.json.Decoder(dict[str, str])
-_FINISHED: Final = frozenset({"Succeeded", "Failed"})
-_DEVICES_MARK: Final = GPU_DEVICES.encode()
+WORTHWHILE: Final = 8
+"""Events of one sort in a row from which columns are quicker than one by one."""
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
 _ASSUMED: Final = int(PodState.ASSUMED)  # NumPy asks an enum's class three times a comparison
 _BOUND: Final = PodState.BOUND
-_GATED: Final = PodState.GATED
-_PENDING: Final = PodState.PENDING
+_DELETING: Final = attrgetter("deleting")
+
+
+class _Sort(Enum):
+    """Events that come in long runs."""
+
+    #: A pod came.
+    CAME = "came"
+    #: Nothing changed but what a bind writes.
+    BOUND = "bound"
+    #: Anything else.
+    OTHER = "other"
 
 
 class Ingest:
@@ -49,7 +59,11 @@ class Ingest:
         self._cluster = cluster
         self._ranks = Ranks(cluster)
         self._volumes = VolumePods(cluster)
-        self._templates = 0
+        self._newcomers = Newcomers(cluster, self._ranks)
+        self._quick: Mapping[_Sort, Callable[[list[Event], float], bool]] = {
+            _Sort.CAME: self._arrive,
+            _Sort.BOUND: self._echo,
+        }
 
     # ------------------------------------------------------------ other kinds
 
@@ -69,10 +83,54 @@ class Ingest:
 
     def pods(self, events: Sequence[Event], now: float) -> None:
         """Apply pod events, in order."""
+        cluster, mixed = self._cluster, list[Event]()
+        for sort, group in groupby(events, _sort_of):
+            run = list(group)
+            quick = self._quick.get(sort) if len(run) >= WORTHWHILE else None
+            if quick is None:
+                mixed += run
+                continue
+            self._mixed(mixed, now)
+            mixed = [] if quick(run, now) else run
+        self._mixed(mixed, now)
+        if cluster.config.whole:
+            whole.keep_bodies(cluster, events)
+        elif cluster.config.volumes:
+            self._volumes.keep(events)
+
+    def _arrive(self, events: list[Event], now: float) -> bool:
+        """A run of pods, if none of them was seen before."""
+        known = self._cluster.pods
+        uids = [event.record.uid for event in events]
+        if not known.are_new(uids):
+            return False
+        self._newcomers.add(events, now)
+        return True
+
+    def _echo(self, events: list[Event], now: float) -> bool:
+        """A run of binds, if all of them are our own."""
+        cluster, pods = self._cluster, self._cluster.pods
+        records = [event.record for event in events]
+        rows = [pods.row(record.uid) for record in records]
+        if None in rows or any(map(_DELETING, records)):
+            return False
+        index = np.array(rows, np.int64)
+        slots = pods.slot[index]
+        if (pods.state[index] != _ASSUMED).any() or (slots < 0).any():
+            return False
+        names = cluster.nodes.names
+        if [record.node for record in records] != [names[slot] for slot in slots.tolist()]:
+            return False
+        pods.version[index] = [record.version for record in records]
+        self._confirm(index, now)
+        return True
+
+    def _mixed(self, events: Sequence[Event], now: float) -> None:
+        """Events of any sorts, in order."""
         cluster = self._cluster
         row_of = cluster.pods.row
         states, slots = cluster.pods.state, cluster.pods.slot
-        fresh: list[tuple[Record, PodHead | None]] = []
+        fresh: list[Event] = []
         fresh_uids: set[str] = set()
         echoes: dict[int, None] = {}
         names = cluster.nodes.names
@@ -80,11 +138,11 @@ class Ingest:
             record = event.record
             uid = record.uid
             if event.type is _ADDED and row_of(uid) is None and uid not in fresh_uids:
-                fresh.append((record, event.head))
+                fresh.append(event)
                 fresh_uids.add(uid)
                 continue
             if uid in fresh_uids:
-                self._add(fresh, now)
+                self._newcomers.add(fresh, now)
                 fresh, fresh_uids = [], set()
                 states, slots = cluster.pods.state, cluster.pods.slot
             row = row_of(uid)
@@ -96,22 +154,18 @@ class Ingest:
                 and slots[row] != NO_SLOT
                 and names[slots[row]] == record.node
                 and not record.deleting
-                and (event.bind or not _may_be_finished(record))
+                and (event.bind or not may_be_finished(record))
             ):
                 echoes[row] = None
                 cluster.pods.version[row] = record.version
                 continue
             if row in echoes:
-                self._confirm(echoes, now)
+                self._confirm(np.array(list(echoes), np.int64), now)
                 echoes = {}
             self._one(event, row, now)
             states, slots = cluster.pods.state, cluster.pods.slot
-        self._confirm(echoes, now)
-        self._add(fresh, now)
-        if cluster.config.whole:
-            whole.keep_bodies(cluster, events)
-        elif cluster.config.volumes:
-            self._volumes.keep(events)
+        self._confirm(np.array(list(echoes), np.int64), now)
+        self._newcomers.add(fresh, now)
 
     def end(self, row: int) -> None:
         """A pod has gone: give back what it had, and its row."""
@@ -125,137 +179,14 @@ class Ingest:
         pods.remove(row)
         pods.log.add(row)
 
-    def _confirm(self, rows: dict[int, None], now: float) -> None:
+    def _confirm(self, rows: npt.NDArray[np.int64], now: float) -> None:
         """Our own binds seen in the store."""
-        if rows:
-            pods, index = self._cluster.pods, np.array(list(rows), np.int64)
-            step_pods(pods.state, index, PodEvent.BIND)
-            pods.started[index] = now
-            pods.log.extend(index)
-            self._cluster.changes.bound.extend(rows)
-
-    def _add(self, fresh: list[tuple[Record, PodHead | None]], now: float) -> None:
-        """Rows for pods not seen before; foreign ones count only once they are on a node."""
-        if not fresh:
-            return
-        cluster = self._cluster
-        wanted: list[NewPod] = []
-        kept: list[tuple[Record, PodHead | None]] = []
-        alike: dict[bytes, Made] = {}
-        for record, head in fresh:
-            try:
-                new = self._new_pod(record, head, now, alike)
-            except InputError as error:
-                cluster.abnormal[_key(record)] = str(error)
-                continue
-            if new is not None:
-                wanted.append(new)
-                kept.append((record, head))
-        if not wanted:
-            return
-        rows = cluster.pods.add(wanted)
-        use = cluster.classes.use
-        for new in wanted:
-            use(new.class_id)
-        if len(cluster.traits) > 1:
-            for new in wanted:
-                cluster.traits.use(new.traits)
-        cluster.domains.tags.use(cluster.pods.tag[rows])
-        cluster.domains.admit(rows)
-        note_owners(cluster, rows, kept)
-        self._settle(rows.tolist(), wanted, kept, now)
-
-    def _settle(
-        self,
-        rows: list[int],
-        wanted: list[NewPod],
-        kept: list[tuple[Record, PodHead | None]],
-        now: float,
-    ) -> None:
-        """Put new pods that are bound on their nodes, and announce the others."""
-        cluster = self._cluster
-        arrivals = cluster.changes.arrivals
-        plain_rows: list[int] = []
-        plain_slots: list[int] = []
-        seen: list[tuple[int, Record, PodHead | None]] = []
-        special, started = cluster.classes.special, cluster.pods.started
-        by_name = cluster.nodes.by_name
-        for row, new, (record, head) in zip(rows, wanted, kept, strict=True):
-            if new.state is not _BOUND:
-                assert head is not None or record.body
-                meta = (head or decode_pod_head(record.body)).metadata
-                gated = new.state is _GATED
-                arrivals.append(Arrival(row, meta, gated, new.uid, new.template))
-                continue
-            if any(mark in record.body for mark in UNIT_MARKS):
-                meta = (head or decode_pod_head(record.body)).metadata
-                arrivals.append(Arrival(row, meta, False, new.uid))
-            node = record.node or (head or decode_pod_head(record.body)).spec.node_name
-            slot = by_name.get(node)
-            started[row] = now
-            if record.deleting or head is not None:
-                seen.append((row, record, head))
-            if slot is None:
-                cluster.pods.devices[row] = device_mask(record, head)
-                cluster.place_strays([row], node)
-            elif special[new.class_id]:
-                note = micro_topology(record, head)
-                cluster.charge(row, slot, device_mask(record, head), note)
-            else:
-                plain_rows.append(row)
-                plain_slots.append(slot)
-        if plain_rows:
-            cluster.charge_plain(np.array(plain_rows, np.int64), np.array(plain_slots, np.int32))
-        for row, record, head in seen:
-            note_stay(cluster, row, record, head)
-
-    def _new_pod(
-        self, record: Record, head: PodHead | None, now: float, alike: dict[bytes, Made]
-    ) -> NewPod | None:
-        """The row to make of a record, or ``None`` for a pod that is none of our business.
-
-        ``alike`` is what was made of the other pods of this batch, by all that it is made from:
-        nothing is given up while a batch is read, so it holds to the batch's end.
-        """
-        cluster = self._cluster
-        if record.node and head is None and not _may_be_finished(record):
-            tag, head = cluster.domains.tags.intern_shared(record.namespace, record.body)
-            class_id = cluster.classes.intern_shared(head, record.body)
-            priority, traits = self._ranks.of_running(record)
-            return NewPod(
-                record.uid, record.namespace, record.name, class_id, priority, record.version, now,
-                PodState.BOUND, traits, tag,
-            )  # fmt: skip
-        if head is None:
-            head = decode_pod_head(record.body)
-        spec = head.spec
-        if head.status.phase in _FINISHED:
-            return None
-        bound = bool(record.node or spec.node_name)
-        if not bound and (
-            record.deleting or spec.scheduler_name not in cluster.config.scheduler_names
-        ):
-            return None
-        key = likeness(record.namespace, head)
-        made = alike.get(key)
-        if made is None:
-            made = alike[key] = self._make(record, head)
-        state = _BOUND if bound else _GATED if spec.is_gated else _PENDING
-        class_id, priority, traits, tag, template = made
-        return NewPod(
-            record.uid, record.namespace, record.name, class_id, priority, record.version, now,
-            state, traits, tag, template,
-        )  # fmt: skip
-
-    def _make(self, record: Record, head: PodHead) -> Made:
-        """Class, priority, traits and tag of a pod, and a number for its template."""
-        cluster = self._cluster
-        priority = self._ranks.priority(record, head)
-        class_id = cluster.classes.intern(head, record.body)
-        traits = cluster.traits.number_of(head)
-        tag = cluster.domains.tags.of_head(record.namespace, head)
-        self._templates += 1
-        return class_id, priority, traits, tag, self._templates
+        if len(rows):
+            pods = self._cluster.pods
+            step_pods(pods.state, rows, PodEvent.BIND)
+            pods.started[rows] = now
+            pods.log.extend(rows)
+            self._cluster.changes.bound.extend(rows.tolist())
 
     def _one(self, event: Event, row: int | None, now: float) -> None:
         """Any other change of one pod."""
@@ -263,9 +194,9 @@ class Ingest:
         if event.type is EventType.BOOKMARK:
             return
         if row is None:
-            cluster.abnormal.pop(_key(record), None)
+            cluster.abnormal.pop(key_of(record), None)
             if event.type is not EventType.DELETED:
-                self._add([(record, event.head)], now)
+                self._newcomers.add([event], now)
             return
         pods = cluster.pods
         if record.version <= pods.version[row] and event.type is not EventType.DELETED:
@@ -274,16 +205,16 @@ class Ingest:
         if record.version in cluster.own_writes:
             cluster.own_writes.discard(record.version)
             return
-        cluster.abnormal.pop(_key(record), None)
+        cluster.abnormal.pop(key_of(record), None)
         if event.type is EventType.DELETED:
             self.end(row)
             return
         try:
             head = event.head if event.head is not None else decode_pod_head(record.body)
         except InputError as error:
-            cluster.abnormal[_key(record)] = str(error)
+            cluster.abnormal[key_of(record)] = str(error)
             return
-        if head.status.phase in _FINISHED:
+        if head.status.phase in FINISHED:
             self.end(row)
             return
         self._change(row, record, head, now)
@@ -322,7 +253,7 @@ class Ingest:
             class_id = cluster.classes.intern(head, record.body)
             tag = cluster.domains.tags.of_head(record.namespace, head)
         except InputError as error:
-            cluster.abnormal[_key(record)] = str(error)
+            cluster.abnormal[key_of(record)] = str(error)
             return
         old = int(pods.class_id[row])
         same = cluster.classes.is_of(old, class_id)
@@ -361,11 +292,8 @@ class Ingest:
             cluster.changes.bound.append(row)
 
 
-def _key(record: Record) -> str:
-    """A pod in ``Cluster.abnormal``."""
-    return f"pod {record.namespace}/{record.name}"
-
-
-def _may_be_finished(record: Record) -> bool:
-    """Whether the phase must be read: the quick ways do not decode, and a search costs little."""
-    return b'"Succeeded"' in record.body or b'"Failed"' in record.body
+def _sort_of(event: Event) -> _Sort:
+    """Which quick way may be open to an event."""
+    if event.bind:
+        return _Sort.BOUND
+    return _Sort.CAME if event.type is _ADDED else _Sort.OTHER

@@ -107,8 +107,31 @@ class NewPod(NamedTuple):
     traits: int = 0
     #: Tag of its namespace and labels.
     tag: int = 0
-    #: Number of its template (``Arrival.template``); no column.
-    template: int = -1
+
+
+class NewRows(NamedTuple):
+    """What many rows are made from, by columns in the order of ``NewPod``."""
+
+    #: Identities for life.
+    uids: Sequence[str]
+    #: Namespaces.
+    namespaces: Sequence[str]
+    #: Names.
+    names: Sequence[str]
+    #: Class ids.
+    classes: Sequence[int]
+    #: Resolved priorities.
+    priorities: Sequence[int]
+    #: Store versions at which they were seen.
+    versions: Sequence[int]
+    #: Clock time at which they were first seen, in seconds; one for all, or one each.
+    since: float | Sequence[float]
+    #: First state; one for all, or one each.
+    states: int | Sequence[int]
+    #: Numbers of their traits.
+    traits: Sequence[int]
+    #: Tags of their namespaces and labels.
+    tags: Sequence[int]
 
 
 class Pods:
@@ -175,38 +198,51 @@ class Pods:
         """Every row in use, ascending."""
         return np.flatnonzero(self.state[: self._length] != PodState.GONE)
 
+    def are_new(self, uids: Sequence[str]) -> bool:
+        """Whether no row is of such a pod, and no two of the uids are the same."""
+        return self._rows.keys().isdisjoint(uids) and len(set(uids)) == len(uids)
+
     def add(self, pods: Sequence[NewPod]) -> npt.NDArray[np.int64]:
         """Give rows to new pods (uids not seen before); returns them in order."""
-        count = len(pods)
+        columns = [list(column) for column in zip(*pods, strict=True)]
+        return self.add_rows(NewRows(*columns))
+
+    def add_rows(self, new: NewRows) -> npt.NDArray[np.int64]:
+        """Give rows to new pods (uids not seen before), told by columns; returns them in order."""
+        count = len(new.uids)
         reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
         fresh = count - len(reused)
         self._grow(self._length + fresh)
         rows = reused + list(range(self._length, self._length + fresh))
         self._length += fresh
-        columns = tuple(zip(*pods, strict=True))[:10]
-        uids, spaces, names, classes, priorities, versions, since, states, traits, tags = columns
         index = np.array(rows, np.int64)
-        self.class_id[index] = classes
-        self.priority[index] = priorities
-        self.lowest = min((self.lowest, *priorities))
-        self.version[index] = versions
-        self.since[index] = since
-        self.state[index] = states
+        self.class_id[index] = new.classes
+        self.priority[index] = new.priorities
+        self.lowest = min((self.lowest, *new.priorities))
+        self.version[index] = new.versions
+        self.since[index] = new.since
+        self.state[index] = new.states
         self.slot[index] = NO_SLOT
         self.devices[index] = 0
-        self.traits[index] = traits
-        self.tag[index] = tags
+        self.traits[index] = new.traits
+        self.tag[index] = new.tags
         self.leaving[index] = 0
         self.volumes[index] = 0
         self.started[index] = np.inf
         self.serial[index] = np.arange(self._next_serial, self._next_serial + count)
         self._next_serial += count
         own_uid, own_space, own_name = self.uid, self.namespace, self.name
-        for row, uid, space, name in zip(rows, uids, spaces, names, strict=True):
-            own_uid[row] = uid
-            own_space[row] = space
-            own_name[row] = name
-        self._rows.update(zip(uids, rows, strict=True))
+        if not reused:
+            own_uid[rows[0] : rows[0] + count] = new.uids
+            own_space[rows[0] : rows[0] + count] = new.namespaces
+            own_name[rows[0] : rows[0] + count] = new.names
+        else:
+            texts = zip(rows, new.uids, new.namespaces, new.names, strict=True)
+            for row, uid, space, name in texts:
+                own_uid[row] = uid
+                own_space[row] = space
+                own_name[row] = name
+        self._rows.update(zip(new.uids, rows, strict=True))
         return index
 
     def remove(self, row: int) -> None:

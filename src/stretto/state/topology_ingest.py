@@ -94,9 +94,7 @@ def _take_back(cluster: Cluster, unit: str, nodes: list[str]) -> None:
         cluster.recommended.pop(unit, None)
 
 
-def note_owners(
-    cluster: Cluster, rows: npt.NDArray[np.int64], records: Sequence[tuple[Record, PodHead | None]]
-) -> None:
+def note_owners(cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[Event]) -> None:
     """Remember the owners of new pods whose places are kept, or that are spread by caps."""
     staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
     for i in np.flatnonzero(staged).tolist():
@@ -104,7 +102,7 @@ def note_owners(
         asks = cluster.classes[int(cluster.pods.class_id[row])].asks
         if asks.keep is None and not asks.caps:
             continue
-        record, head = records[i]
+        record, head = events[i].record, events[i].head
         text = (head or decode_pod_head(record.body)).metadata.owner_references
         try:
             owners = _OWNERS.decode(text) if text is not NO_BYTES else ()

@@ -3,19 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from stretto.api.heads import NO_BYTES
 from stretto.state import whole
 from stretto.state.cluster import Cluster
 from stretto.stores.store import Event
 
-_MARKS: Final = (
-    b'"persistentVolumeClaim"',
-    b'"ephemeral"',
-    b'"gcePersistentDisk"',
-    b'"awsElasticBlockStore"',
-    b'"iscsi"',
-    b'"rbd"',
-)
-"""Sources of volumes that rules look at."""
 BODIES: Final = 100_000
 """Bodies that many pods share of which the answer is kept."""
 
@@ -34,7 +26,8 @@ class VolumePods:
         mine = [
             event
             for event in events
-            if (event.record.uid in records or (not event.bind and self._names_some(event)))
+            if (not event.bind and self._names_some(event))
+            or (records and event.record.uid in records)
         ]
         if not mine:
             return
@@ -49,12 +42,24 @@ class VolumePods:
     def _names_some(self, event: Event) -> bool:
         """Whether a pod names a claim or a disk."""
         if event.head is not None:
-            raw = bytes(event.head.spec.volumes)
-            return bool(raw) and any(mark in raw for mark in _MARKS)
+            raw = event.head.spec.volumes
+            return raw is not NO_BYTES and _names_disk(bytes(raw))
         body = event.record.body
         known = self._shared.get(body)
         if known is None:
             if len(self._shared) >= BODIES:
                 self._shared.clear()
-            known = self._shared[body] = any(mark in body for mark in _MARKS)
+            known = self._shared[body] = _names_disk(body)
         return known
+
+
+def _names_disk(text: bytes) -> bool:
+    """Whether a text names a source of volumes that rules look at; no loop, for every pod asks."""
+    return (
+        b'"persistentVolumeClaim"' in text
+        or b'"ephemeral"' in text
+        or b'"gcePersistentDisk"' in text
+        or b'"awsElasticBlockStore"' in text
+        or b'"iscsi"' in text
+        or b'"rbd"' in text
+    )

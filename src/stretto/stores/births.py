@@ -7,9 +7,16 @@ import msgspec
 
 from stretto.api.heads import ObjectHead, PodHead
 from stretto.api.kinds import POD
+from stretto.api.names import is_dns_subdomain
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.stores.admission import decode_object, decode_pod, made_up, place_of
+from stretto.stores.admission import (
+    DEFAULT_NAMESPACE,
+    decode_object,
+    decode_pod,
+    made_up,
+    place_of,
+)
 from stretto.stores.changes import invalid
 from stretto.stores.store import Code, Event, EventType, Outcome, Record, Replies, Reply
 from stretto.stores.table import Draft, Space
@@ -47,7 +54,12 @@ def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies
     for body in bodies:
         try:
             head = decode_pod(body) if pods else decode_object(kind, body)
-            place, name = place_of(kind, head, rng)
+            meta = head.metadata
+            name = meta.name
+            if pods and is_dns_subdomain(name):
+                place = meta.namespace or DEFAULT_NAMESPACE
+            else:
+                place, name = place_of(kind, head, rng)
         except InputError as error:
             answer(invalid(error))
             continue
@@ -56,7 +68,7 @@ def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies
             space = spaces.get(place, {})
             drafted = staged.setdefault(place, {})
         if name in space or name in drafted:
-            free = "" if head.metadata.name else _free_name(head, (space, drafted), rng)
+            free = "" if meta.name else _free_name(head, (space, drafted), rng)
             if not free:
                 answer(_taken(draft, place, name))
                 continue

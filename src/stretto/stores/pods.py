@@ -75,7 +75,9 @@ def draft_units(
     for unit in units:
         mark = len(draft.events)
         replies = draft_binds(draft, unit, nodes)
-        failed = next((reply for reply in replies if reply.outcome is not Outcome.OK), None)
+        failed = None
+        if len(draft.events) < mark + len(unit):  # one of them at least makes no new record
+            failed = next((reply for reply in replies if reply.outcome is not Outcome.OK), None)
         if failed is not None:
             draft.rewind(mark)
             replies = [_left_out(reply, failed) for reply in replies]

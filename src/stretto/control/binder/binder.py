@@ -9,6 +9,7 @@ where the store can do that. A new binder after a crash treats every assumed pod
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, chain, pairwise
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -220,18 +221,20 @@ class Binder:
                 return []
         rows, replies = self._send(rows, gangs)
         refused: Refusals = []
-        bound = 0
+        bound = [reply.outcome for reply in replies].count(Outcome.OK)
+        self.counts["bound"] += bound
+        if bound == len(rows):
+            return refused
         for row, reply in zip(rows, replies, strict=True):
             if reply.outcome is Outcome.OK:
-                bound += 1
-            elif reply.outcome is Outcome.UNKNOWN:
+                continue
+            if reply.outcome is Outcome.UNKNOWN:
                 self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), now + FLIGHT)
                 self.counts["unknown"] += 1
             elif row in again and again[row] > now and _is_for_now(reply):
                 self._doubt(row, now + (reply.retry_after or READ_BACK_AFTER), again[row])
             else:
                 refused.extend(self._release(row, _cause(reply)))
-        self.counts["bound"] += bound
         return refused
 
     def _send(self, rows: list[int], gangs: list[list[int]]) -> tuple[list[int], Replies]:
@@ -243,16 +246,22 @@ class Binder:
             replies = self._store.bind(binds)
             self._failpoint("binder.after-write")
             return rows, replies
-        together = {row for gang in gangs for row in gang}
-        single = [row for row in rows if row not in together]
-        units = [self._binds(gang) for gang in gangs]
-        binds = self._binds(single)
+        together = [row for gang in gangs for row in gang]
+        single = rows
+        if len(together) == len(rows):
+            single = []
+        elif together:
+            bundled = set(together)
+            single = [row for row in rows if row not in bundled]
+        order = single + together
+        binds = self._binds(order)
+        ends = accumulate(map(len, gangs), initial=len(single))
+        units = [binds[start:stop] for start, stop in pairwise(ends)]
         self._failpoint("binder.before-write")
-        replies = self._store.bind(binds) if binds else []
+        replies = self._store.bind(binds[: len(single)]) if single else []
         answers = bind_units(units)
         self._failpoint("binder.after-write")
-        order = single + [row for gang in gangs for row in gang]
-        return order, [*replies, *(reply for answer in answers for reply in answer)]
+        return order, [*replies, *chain.from_iterable(answers)]
 
     def _doubt(self, row: int, look_at: float, until: float) -> None:
         self.in_doubt[row] = InDoubt(int(self._cluster.pods.serial[row]), look_at, until)

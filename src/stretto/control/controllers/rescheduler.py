@@ -74,7 +74,7 @@ class Rescheduler:
     def witness(self, changes: Changes, now: float) -> None:
         """See who was bound: a recommendation that was followed is over, and so is an old one."""
         pods, cluster = self._cluster.pods, self._cluster
-        for row in changes.bound:
+        for row in changes.bound if self._hints else ():
             node, class_id = cluster.node_of(row), int(pods.class_id[row])
             found = next((h for h in self._hints if h[2] == node and h[3] == class_id), None)
             if found is not None:

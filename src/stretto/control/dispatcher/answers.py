@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from stretto.control.dispatcher.moves import PLACED
 from stretto.control.dispatcher.places import Places
 from stretto.state.claims import ConflictCause
 from stretto.state.lifecycle import PodState, UnitState
@@ -18,6 +19,8 @@ from stretto.state.units import Outcome, Setback, Unit, UnitKind, Why
 Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
 """A unit, its rows that the binder or the store refused, and why."""
 
+_POD = UnitKind.POD
+_DISPATCHED = UnitState.DISPATCHED
 _WANTED = frozenset({int(PodState.DISPATCHED), int(PodState.PENDING)})
 _BY_STORE = (ConflictCause.STORE_REFUSED, ConflictCause.VICTIM_REFUSED)
 _HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
@@ -40,22 +43,38 @@ class Answers:
         if usage is not None:
             usage.look(alive.tolist(), now)
         many: dict[Unit, set[int]] = {}
-        finish = self._places.finish_alone
+        singles: list[Unit] = []
+        by_row = units.by_row
         for row in alive.tolist():
-            unit = units.by_row[row]
+            unit = by_row[row]
             if unit is None:
                 continue
-            if unit.kind is UnitKind.POD:
+            if unit.kind is _POD:
                 if unit.pending:
                     unit.bound, unit.pending = unit.pending, ()
-                    finish(unit)
+                    singles.append(unit)
             else:
                 many.setdefault(unit, set()).add(row)
+        self._finish(singles)
         for unit, held in many.items():
             self._places.hold(unit, held)
             if usage is not None and unit.away:
                 usage.promise(unit)
             self._move_on(unit, now)
+
+    def _finish(self, singles: list[Unit]) -> None:
+        """Single pods have all they want: nearly all come from a shard and concern nobody else."""
+        places, others = self._places, singles
+        if not (places.queues.any_blocking or places.usage or places.sleepers.is_watching):
+            others = [unit for unit in singles if unit.state is not _DISPATCHED]
+            back = singles
+            if others:
+                back = [unit for unit in singles if unit.state is _DISPATCHED]
+            for unit in back:
+                unit.state = PLACED
+            places.shards.singles_back(back)
+        for unit in others:
+            places.finish(unit)
 
     def settle(self, refused: Iterable[Refusal], now: float) -> None:
         """The binder or the store refused claims: their pods want a node again."""

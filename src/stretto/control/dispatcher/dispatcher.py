@@ -24,7 +24,7 @@ from stretto.control.dispatcher.backfill import EasyOrder
 from stretto.control.dispatcher.config import DispatcherConfig
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.intake import Intake
-from stretto.control.dispatcher.orders import micros
+from stretto.control.dispatcher.orders import Order, micros
 from stretto.control.dispatcher.places import Places
 from stretto.control.dispatcher.queue import Queue
 from stretto.control.dispatcher.reclaimer import FloorView, Reclaimer
@@ -38,7 +38,6 @@ from stretto.state.pods import Pods
 from stretto.state.pool import PoolView
 from stretto.state.units import Cure, Dispatch, Setback, Unit, UnitKind, Units
 
-_POD: Final = UnitKind.POD
 _SENT: Final = UNIT_LIFE.next(UnitState.QUEUED, UnitEvent.DISPATCH)
 
 
@@ -157,26 +156,33 @@ class Dispatcher:
             return self._send_passing(queue, current, now)
         if self._places.usage is not None:
             return self._send_counted(queue, current, now)
-        pods, closed, pop = 0, self._places.sleepers.closed, queue.order.pop
+        pods, closed, order = 0, self._places.sleepers.closed, queue.order
         tick, alone = self._places.sleepers.tick, self._places.queues.turns.is_alone
-        takers, send, lies_down = current.open, current.send, self._places.lies_down
+        takers, lies_down = current.open, self._places.lies_down
         while takers:
-            unit = pop()
+            if alone and not closed and len(takers) == 1:
+                pods += self._send_singles(order, current, tick)
+            unit = order.pop() if takers else None
             if unit is None:
                 break
-            if closed and lies_down(unit, now):
-                continue
-            if unit.kind is _POD:
-                unit.away = rows = tuple(unit.pending)
-                unit.state, unit.tick = _SENT, tick
-                unit.shard = number = takers[0][1]
-                send(Dispatch(unit, rows, 1), number)
-                pods += 1
-            else:
+            if not (closed and lies_down(unit, now)):
                 pods += self._send(unit, current, tick)
-            if not alone:
-                break
+                if not alone:
+                    break
         return pods
+
+    def _send_singles(self, order: Order, current: Round, tick: int) -> int:
+        """Send the single pods at the front to the one shard that takes any; returns how many."""
+        most, number = current.places(), current.open[0][1]
+        work: list[Dispatch] = []
+        rows: list[int] = []
+        for unit in order.pop_singles(most):
+            unit.away = mine = tuple(unit.pending)
+            unit.state, unit.tick, unit.shard = _SENT, tick, number
+            work.append(Dispatch(unit, mine, 1))
+            rows += mine
+        current.send_singles(work, rows, number)
+        return len(rows)
 
     def _send_counted(self, queue: Queue, current: Round, now: float) -> int:
         """Send one unit, or all while no other queue waits, each promised to its queue."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from stretto.control.dispatcher.failures import FailureReason
 from stretto.control.dispatcher.groups import Groups
-from stretto.control.dispatcher.moves import Touch
+from stretto.control.dispatcher.moves import PLACED, Touch
 from stretto.control.dispatcher.places import Places
 from stretto.control.dispatcher.tenants import Tenants
 from stretto.control.dispatcher.units import PLAIN, Reader, Wish
@@ -30,6 +30,7 @@ from stretto.state.units import DEFAULT_QUEUE, Unit, UnitKind
 _ON_NODES: Final = frozenset(
     int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
 )
+_POD: Final = UnitKind.POD
 _PENDING: Final = int(PodState.PENDING)
 _GATED: Final = int(PodState.GATED)
 _BOUND: Final = int(PodState.BOUND)
@@ -306,19 +307,21 @@ class Intake:
 
     # ------------------------------------------------------------ pods on nodes
 
-    def _bind(self, rows: Iterable[int]) -> None:
-        states, by_row = self._pods.state, self._units.by_row
-        many: dict[Unit, set[int]] = {}
-        for row in rows:
+    def _bind(self, rows: Sequence[int]) -> None:
+        by_row, places, many = self._units.by_row, self._places, dict[Unit, set[int]]()
+        states = self._pods.state[np.array(rows, np.int64)].tolist()
+        watching = places.sleepers.is_watching
+        for row, state in zip(rows, states, strict=True):
             unit = by_row[row]
-            if int(states[row]) != _BOUND:
-                continue  # it has gone since, and the row may be another pod's
+            if state != _BOUND:  # it has gone since, and the row may be another pod's
+                continue
             if unit is None:
                 self.gated.discard(row)
-            elif unit.kind is UnitKind.POD:
+            elif unit.kind is _POD:
                 by_row[row] = None
                 unit.pending = ()
-                self._places.finish(unit)
+                if watching or unit.state is not PLACED:
+                    places.finish(unit)
             else:
                 many.setdefault(unit, set()).add(row)
         for unit, bound in many.items():

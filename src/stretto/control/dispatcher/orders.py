@@ -14,7 +14,7 @@ from typing import Final
 
 from stretto.control.dispatcher.shelves import Demand, DemandOf, Longest, Shelves
 from stretto.state.lifecycle import UnitState
-from stretto.state.units import Unit
+from stretto.state.units import Unit, UnitKind
 
 SEQUENCE_BITS: Final = 48
 """Room for the order of arrival below the priority in a rank: 10,000 a second for 890 years."""
@@ -25,6 +25,7 @@ MICROS: Final = 1_000_000
 NEVER: Final = 1 << 62
 """A time in microseconds that does not come: the end of what states no run time."""
 
+_POD: Final = UnitKind.POD
 _QUEUED: Final = UnitState.QUEUED
 
 
@@ -65,6 +66,14 @@ class Order(ABC):
     @abstractmethod
     def pop(self) -> Unit | None:
         """Take the first unit; ``None`` when there is none."""
+
+    def pop_singles(self, most: int) -> list[Unit]:
+        """Take so many single pods at most from the front, while nothing else comes first."""
+        taken: list[Unit] = []
+        while len(taken) < most and (unit := self.peek()) is not None and unit.kind is _POD:
+            self.pop()
+            taken.append(unit)
+        return taken
 
     @abstractmethod
     def peek(self) -> Unit | None:
@@ -129,6 +138,39 @@ class RankOrder(Order):
             if unit.rank == rank and unit.state is _QUEUED:
                 self.live -= 1
                 return unit
+
+    def pop_singles(self, most: int) -> list[Unit]:
+        """Without a look at the heap where that is empty, as it nearly always is."""
+        if self._heap:
+            return super().pop_singles(most)
+        line, ranks, taken = self._line, self._line_ranks, list[Unit]()
+        while len(taken) < most and line:
+            unit = line[0]
+            alive = unit.rank == ranks[0] and unit.state is _QUEUED
+            if alive and unit.kind is not _POD:
+                break
+            line.popleft()
+            ranks.popleft()
+            if alive:
+                taken.append(unit)
+        self.live -= len(taken)
+        return taken
+
+    def extend(self, units: Iterable[Unit]) -> None:
+        """In one go where all of them go to the end of the line."""
+        coming, rank_of = list(units), self.rank
+        ranks = [rank_of(unit) for unit in coming]
+        last = self._line_ranks[-1] if self._line_ranks else -inf
+        if not ranks or ranks[0] <= last or ranks != sorted(set(ranks)):
+            super().extend(coming)
+            return
+        for unit, rank in zip(coming, ranks, strict=True):
+            unit.rank = rank
+        self.live += len(coming)
+        if self._shelves is not None:
+            self._shelves.fresh.extend(coming)
+        self._line_ranks.extend(ranks)
+        self._line.extend(coming)
 
     def peek(self) -> Unit | None:
         """Drop dead entries until the first is alive."""

@@ -19,7 +19,6 @@ from stretto.control.dispatcher.moves import (
     BROKEN,
     DELAYED,
     PARKED,
-    PLACED,
     WAYS_TO_BACK_OFF,
     WAYS_TO_QUEUE,
 )
@@ -190,16 +189,6 @@ class Places:
         elif unit.state is not UnitState.PLACED:
             self.leave(unit, UnitEvent.PLACE)
         self.sleepers.placed(unit)
-
-    def finish_alone(self, unit: Unit) -> None:
-        """``finish`` for a single pod: nearly all come from a shard and concern nobody else."""
-        if unit.state is UnitState.DISPATCHED and not (
-            self.queues.any_blocking or self.usage is not None or self.sleepers.is_watching
-        ):
-            unit.state = PLACED
-            self.shards.unit_back(unit)
-        else:
-            self.finish(unit)
 
     def fail(self, unit: Unit, reason: FailureReason, message: str) -> None:
         """Give a unit up."""

@@ -5,6 +5,7 @@ them. The least loaded shard is next, the lowest number among equals.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 
 from stretto.state.units import Dispatch, Unit
@@ -45,6 +46,15 @@ class Shards:
             self.pods[unit.shard] -= len(unit.away)
             unit.away = ()
 
+    def singles_back(self, units: list[Unit]) -> None:
+        """Single pods are at their shards no longer."""
+        for number, count in Counter([unit.shard for unit in units]).items():
+            self.units[number] -= count
+        for number, count in Counter([unit.shard for unit in units if unit.away]).items():
+            self.pods[number] -= count
+        for unit in units:
+            unit.away = ()
+
 
 class Round:
     """One round of handing out: how much room is left where, and what goes to whom."""
@@ -74,6 +84,10 @@ class Round:
         """Whether a shard takes more."""
         return self._room[number] > 0
 
+    def places(self) -> int:
+        """How many pods the least loaded shard takes."""
+        return self._room[self.open[0][1]]
+
     def choose(self, sticky: int) -> tuple[int, int]:
         """The shard for a unit that was with ``sticky`` before, and how many pods it takes."""
         if sticky >= 0 and sticky < len(self._room) and self._room[sticky] > 0:
@@ -92,6 +106,17 @@ class Round:
         self.work[number].append(dispatch)
         self.rows += rows
         if left <= 0 or len(self.open) > 1:
+            self._reorder(number)
+
+    def send_singles(self, work: list[Dispatch], rows: list[int], number: int) -> None:
+        """Give single pods to a shard, the only one that takes more."""
+        shards, room = self._shards, self._room
+        shards.pods[number] += len(rows)
+        shards.units[number] += len(rows)
+        room[number] -= len(rows)
+        self.work[number] += work
+        self.rows += rows
+        if room[number] <= 0:
             self._reorder(number)
 
     def _reorder(self, number: int) -> None:

@@ -6,13 +6,15 @@ because the dispatcher still knows every row that was handed out. Each row hande
 by a claim or by a setback.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.tuples import tuples_of
 from stretto.control.scheduler.preempt import Preempting
 from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.placer import Placer
@@ -44,23 +46,22 @@ class Shard:
         self.preempting: Preempting | None = None
         self._pods = pods
         self._cures_of = cures_of
-        self._inbox: deque[tuple[Dispatch, list[int]]] = deque()
-        self._waiting = 0
+        self._inbox: list[Dispatch] = []
+        self._rows: list[int] = []
+        self._serials: list[int] = []
 
     @property
     def waiting(self) -> int:
         """Pods in the inbox."""
-        return self._waiting
+        return len(self._rows)
 
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
         """Take work; serials are kept, so that a row used again is not mistaken."""
         work = list(dispatches)
         rows = [row for dispatch in work for row in dispatch.rows]
-        serials, at = self._pods.serial[rows].tolist() if rows else [], 0
-        for dispatch in work:
-            self._inbox.append((dispatch, serials[at : at + len(dispatch.rows)]))
-            at += len(dispatch.rows)
-        self._waiting += at
+        self._inbox += work
+        self._rows += rows
+        self._serials += self._pods.serial[np.array(rows, np.int64)].tolist()
 
     def cycle(self, limit: int = BATCH) -> Plan | None:
         """Place the oldest units of the inbox, about ``limit`` pods; ``None`` when it is empty."""
@@ -69,16 +70,13 @@ class Shard:
             return None
         self.runtime.sync()
         rows = [row for dispatch in work for row in dispatch.rows]
-        starts, at = [0], 0
-        for dispatch in work:
-            at += len(dispatch.rows)
-            starts.append(at)
+        starts = _starts(work)
         index = np.array(rows, np.int64)
         placement = self.runtime.place(
             Request(
                 class_ids=self._pods.class_id[index],
                 starts=starts,
-                at_least=[max(1, dispatch.at_least) for dispatch in work],
+                at_least=[dispatch.at_least or 1 for dispatch in work],
                 blocking=[dispatch.blocking for dispatch in work],
                 rows=rows,
             )
@@ -92,22 +90,18 @@ class Shard:
 
     def _give_up_inbox(self) -> list[Setback]:
         """A blocking unit failed: nothing that was to be tried after it may be tried now."""
-        left = [_given_back(dispatch.unit, dispatch.rows) for dispatch, _ in self._inbox]
-        self._inbox.clear()
-        self._waiting = 0
+        left = [_given_back(dispatch.unit, dispatch.rows) for dispatch in self._inbox]
+        self._inbox, self._rows, self._serials = [], [], []
         return left
 
     def _take(self, limit: int) -> tuple[list[Dispatch], list[Setback]]:
         """Units whose pods still wait, and setbacks for rows that no longer do."""
-        taken: list[Dispatch] = []
-        rows: list[int] = []
-        serials: list[int] = []
-        while self._inbox and len(rows) < limit:
-            dispatch, serial = self._inbox.popleft()
-            taken.append(dispatch)
-            rows.extend(dispatch.rows)
-            serials.extend(serial)
-        self._waiting -= len(rows)
+        starts = _starts(self._inbox)
+        count = min(bisect_left(starts, limit), len(self._inbox))
+        stop = starts[count]
+        taken, self._inbox = self._inbox[:count], self._inbox[count:]
+        rows, self._rows = self._rows[:stop], self._rows[stop:]
+        serials, self._serials = self._serials[:stop], self._serials[stop:]
         index = np.array(rows, np.int64)
         fresh = (self._pods.serial[index] == serials) & (
             self._pods.state[index] == PodState.DISPATCHED
@@ -139,10 +133,9 @@ class Shard:
         before = np.concatenate([[0], np.cumsum(placed)])
         units: list[UnitClaims] = []
         if placed.all():
-            units = [
-                UnitClaims(d.unit, start, start + len(d.rows), d.at_least)
-                for d, start in zip(work, starts, strict=False)
-            ]
+            whose = [dispatch.unit for dispatch in work]
+            least = [dispatch.at_least for dispatch in work]
+            units = list(tuples_of(UnitClaims, whose, starts, starts[1:], least))
         else:
             marks = before.tolist()
             for dispatch, start in zip(work, starts, strict=False):
@@ -208,6 +201,11 @@ class Shard:
                 return row
             seen.add(class_id)
         return left[0]
+
+
+def _starts(work: Sequence[Dispatch]) -> list[int]:
+    """Where the rows of each unit begin in those of all, and where the last one's end."""
+    return list(accumulate([len(dispatch.rows) for dispatch in work], initial=0))
 
 
 def _is_blocked(work: list[Dispatch], starts: list[int], placement: Placement) -> bool:

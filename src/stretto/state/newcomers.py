@@ -1,0 +1,213 @@
+"""Pods not seen before: from watch events to rows.
+
+A batch is read into columns first and given its rows at once. Pods of one template come together,
+so what they have in common is made once a batch (``likeness``).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Final
+
+import numpy as np
+
+from stretto.api.heads import NO_BYTES, NO_STATUS, PodHead, decode_pod_head
+from stretto.base.errors import InputError
+from stretto.base.tuples import tuples_of
+from stretto.state.changes import Arrival
+from stretto.state.cluster import Cluster
+from stretto.state.lifecycle import PodState
+from stretto.state.likeness import Made, likeness
+from stretto.state.pods import NewRows
+from stretto.state.queue_ingest import UNIT_MARKS
+from stretto.state.ranks import Ranks, note_stay
+from stretto.state.topology_ingest import device_mask, micro_topology, note_owners
+from stretto.stores.store import Event, Record
+
+FINISHED: Final = frozenset({"Succeeded", "Failed"})
+"""Phases of pods that hold nothing any more."""
+# Members of enums by local names: looked up for every event, and the class is slow to ask.
+_BOUND: Final = PodState.BOUND
+_GATED: Final = PodState.GATED
+_PENDING: Final = PodState.PENDING
+
+
+class Newcomers:
+    """Gives rows to new pods; foreign ones count only once they are on a node."""
+
+    def __init__(self, cluster: Cluster, ranks: Ranks) -> None:
+        """Read for one cluster."""
+        self._cluster = cluster
+        self._ranks = ranks
+        self._templates = 0
+
+    def add(self, events: Sequence[Event], now: float) -> None:
+        """Rows for pods of which no row is known; each of the events has another uid."""
+        kept: list[Event] = []
+        made: list[Made] = []
+        states: list[PodState] = []
+        # What was made of the other pods of this batch, by all that it is made from: nothing is
+        # given up while a batch is read, so it holds to the batch's end.
+        alike: dict[bytes, Made] = {}
+        ours = self._cluster.config.scheduler_names
+        for event in events:
+            record, head = event.record, event.head
+            try:
+                if (
+                    head is not None
+                    and head.status is NO_STATUS
+                    and head.spec.scheduling_gates is NO_BYTES
+                    and head.spec.scheduler_name in ours
+                    and not (record.node or head.spec.node_name or record.deleting)
+                ):
+                    state = _PENDING
+                    key = likeness(record.namespace, head)
+                    mine = alike.get(key) or self._make(record, head, key, alike)
+                else:
+                    read = self._read(record, head, alike)
+                    if read is None:
+                        continue
+                    state, mine = read
+            except InputError as error:
+                self._cluster.abnormal[key_of(record)] = str(error)
+                continue
+            kept.append(event)
+            made.append(mine)
+            states.append(state)
+        if kept:
+            self._settle(kept, made, states, now)
+
+    def _read(
+        self, record: Record, head: PodHead | None, alike: dict[bytes, Made]
+    ) -> tuple[PodState, Made] | None:
+        """State and making of any pod, or ``None`` for one that is none of our business."""
+        cluster = self._cluster
+        if record.node and head is None and not may_be_finished(record):
+            tag, head = cluster.domains.tags.intern_shared(record.namespace, record.body)
+            class_id = cluster.classes.intern_shared(head, record.body)
+            priority, traits = self._ranks.of_running(record)
+            return _BOUND, (class_id, priority, traits, tag, -1)
+        if head is None:
+            head = decode_pod_head(record.body)
+        spec = head.spec
+        if head.status.phase in FINISHED:
+            return None
+        bound = bool(record.node or spec.node_name)
+        if not bound and (
+            record.deleting or spec.scheduler_name not in cluster.config.scheduler_names
+        ):
+            return None
+        key = likeness(record.namespace, head)
+        made = alike.get(key) or self._make(record, head, key, alike)
+        return _BOUND if bound else _GATED if spec.is_gated else _PENDING, made
+
+    def _make(self, record: Record, head: PodHead, key: bytes, alike: dict[bytes, Made]) -> Made:
+        """Class, priority, traits and tag of a pod, and a number for its template."""
+        cluster = self._cluster
+        priority = self._ranks.priority(record, head)
+        class_id = cluster.classes.intern(head, record.body)
+        traits = cluster.traits.number_of(head)
+        tag = cluster.domains.tags.of_head(record.namespace, head)
+        self._templates += 1
+        made = alike[key] = class_id, priority, traits, tag, self._templates
+        return made
+
+    def _settle(
+        self, events: list[Event], made: list[Made], states: list[PodState], now: float
+    ) -> None:
+        """Rows, and what else counts pods; then those that wait are announced, others placed."""
+        cluster = self._cluster
+        records = [event.record for event in events]
+        classes, priorities, traits, tags, templates = zip(*made, strict=True)
+        uids = [record.uid for record in records]
+        all_wait = states.count(_PENDING) == len(states)
+        rows = cluster.pods.add_rows(
+            NewRows(
+                uids,
+                [record.namespace for record in records],
+                [record.name for record in records],
+                classes,
+                priorities,
+                [record.version for record in records],
+                now,
+                _PENDING if all_wait else states,
+                traits,
+                tags,
+            )
+        )
+        for class_id, count in Counter(classes).items():
+            cluster.classes.use(class_id, count)
+        if len(cluster.traits) > 1:
+            for number in traits:
+                cluster.traits.use(number)
+        cluster.domains.tags.use(cluster.pods.tag[rows])
+        cluster.domains.admit(rows)
+        note_owners(cluster, rows, events)
+        if all_wait:
+            heads = [event.head or decode_pod_head(event.record.body) for event in events]
+            metas = [head.metadata for head in heads]
+            new = tuples_of(Arrival, rows.tolist(), metas, repeat(False), uids, templates)
+            cluster.changes.arrivals.extend(new)
+        else:
+            self._part(rows.tolist(), events, (classes, templates), states, now)
+
+    def _part(
+        self,
+        rows: list[int],
+        events: list[Event],
+        made: tuple[Sequence[int], Sequence[int]],
+        states: list[PodState],
+        now: float,
+    ) -> None:
+        """Announce new pods that want a node, and put the others on theirs."""
+        bound: list[tuple[int, int, Event]] = []
+        for i, (row, event, state) in enumerate(zip(rows, events, states, strict=True)):
+            if state is _BOUND:
+                bound.append((row, made[0][i], event))
+                continue
+            record, head = event.record, event.head
+            meta = (head or decode_pod_head(record.body)).metadata
+            new = Arrival(row, meta, state is _GATED, record.uid, made[1][i])
+            self._cluster.changes.arrivals.append(new)
+        if bound:
+            self._put_on_nodes(bound, now)
+
+    def _put_on_nodes(self, bound: list[tuple[int, int, Event]], now: float) -> None:
+        """New pods (row, class id, event) that have a node are charged there."""
+        cluster = self._cluster
+        plain_rows: list[int] = []
+        plain_slots: list[int] = []
+        special, started = cluster.classes.special, cluster.pods.started
+        by_name = cluster.nodes.by_name
+        for row, class_id, event in bound:
+            record, head = event.record, event.head
+            if any(mark in record.body for mark in UNIT_MARKS):
+                meta = (head or decode_pod_head(record.body)).metadata
+                cluster.changes.arrivals.append(Arrival(row, meta, False, record.uid))
+            node = record.node or (head or decode_pod_head(record.body)).spec.node_name
+            slot = by_name.get(node)
+            started[row] = now
+            if slot is None:
+                cluster.pods.devices[row] = device_mask(record, head)
+                cluster.place_strays([row], node)
+            elif special[class_id]:
+                note = micro_topology(record, head)
+                cluster.charge(row, slot, device_mask(record, head), note)
+            else:
+                plain_rows.append(row)
+                plain_slots.append(slot)
+        if plain_rows:
+            cluster.charge_plain(np.array(plain_rows, np.int64), np.array(plain_slots, np.int32))
+        for row, _, event in bound:
+            if event.record.deleting or event.head is not None:
+                note_stay(cluster, row, event.record, event.head)
+
+
+def key_of(record: Record) -> str:
+    """A pod in ``Cluster.abnormal``."""
+    return f"pod {record.namespace}/{record.name}"
+
+
+def may_be_finished(record: Record) -> bool:
+    """Whether the phase must be read: the quick ways do not decode, and a search costs little."""
+    return b'"Succeeded"' in record.body or b'"Failed"' in record.body
