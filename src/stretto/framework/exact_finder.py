@@ -22,6 +22,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.evictions import Stay
 from stretto.state.pods import NO_SLOT
 from stretto.state.preemption import Guard, PreemptionRules, guard_of
+from stretto.state.units import Unit
 
 _IS_GOING = (None, Guard.LEAVING)
 
@@ -65,6 +66,14 @@ class ExactFinder:
 
     def expect(self, rows: Sequence[int]) -> None:
         """Each is searched for alone: by these rules nearly every pod is its own kind."""
+
+    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[None]:
+        """These rules know no places of units: anywhere."""
+        del unit, rows, needed
+        return (None,)
+
+    def keep_to(self, unit: Unit, row: int, domain: object, promised: Sequence[int]) -> None:
+        """Nor caps by domain."""
 
     def find(self, row: int) -> Found:
         """The best node for a pod, and who must leave it."""

@@ -16,8 +16,16 @@ import numpy.typing as npt
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.framework.contract import Scope
-from stretto.framework.rehearsal import Candidate, Key, Preemptor, Rehearsal
-from stretto.framework.runtime import Runtime
+from stretto.framework.preemption_places import Mask, PreemptionPlaces
+from stretto.framework.rehearsal import (
+    NOTHING_PROMISED,
+    Candidate,
+    Key,
+    Preemptor,
+    Promised,
+    Rehearsal,
+)
+from stretto.framework.staged_runtime import StagedRuntime
 from stretto.framework.tiers import kernel
 from stretto.framework.victims_numpy import (
     Hit,
@@ -33,6 +41,7 @@ from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import Plan
 from stretto.state.classes import STAGED
 from stretto.state.preemption import Select, may_preempt
+from stretto.state.units import Unit
 from stretto.state.victims import Victims
 
 Search = Callable[[Index, Wanted, Limits], Hit | None]
@@ -66,6 +75,19 @@ class Found(NamedTuple):
     message: str = ""
 
 
+class _Taken(NamedTuple):
+    """What was promised."""
+
+    #: The node, and who leaves it.
+    candidate: Candidate
+    #: Number of what the preemptor asks, in the index of victims.
+    ask: int
+    #: Its class.
+    class_id: int
+
+
+ANYWHERE: Final[tuple[None, ...]] = (None,)
+"""The places of a unit that may go anywhere."""
 NOTHING = Found(None)
 """Nobody's leaving would help."""
 
@@ -74,7 +96,7 @@ class VictimFinder:
     """Finds victims by the index of victims."""
 
     def __init__(
-        self, runtime: Runtime, budgets: BudgetLedger, clock: Clock, searches: Searches
+        self, runtime: StagedRuntime, budgets: BudgetLedger, clock: Clock, searches: Searches
     ) -> None:
         """Find on a shard's snapshot; the clock tells who started a short while ago."""
         engine = runtime.engine
@@ -98,7 +120,10 @@ class VictimFinder:
         self._random = Rng(0)
         self._plan: Plan | None = None
         self._now = 0.0
-        self._taken: list[tuple[Candidate, int]] = []
+        self._taken: list[_Taken] = []
+        #: Where the pod that is asked about may go; ``None`` for anywhere.
+        self._only: Mask | None = None
+        self._places = PreemptionPlaces(runtime, self.victims)
         #: Nodes that were promised ahead to pods that are alike, the next one last.
         self._ahead: list[Candidate] = []
         self._ahead_for = Preemptor(-1, 0)
@@ -127,9 +152,9 @@ class VictimFinder:
         priority = int(pods.priority[row])
         preemptor = Preemptor(int(pods.class_id[row]), priority)
         special = int(self._cluster.classes.special[preemptor.class_id])
-        if priority <= pods.lowest or special & STAGED or not may_preempt(self._cluster, row):
+        if priority <= pods.lowest or not may_preempt(self._cluster, row):
             return NOTHING
-        if self._ahead and self._ahead_for == preemptor:
+        if self._only is None and self._ahead and self._ahead_for == preemptor:
             return Found(self._ahead[-1])
         self._wake()
         self._give_back()
@@ -139,7 +164,8 @@ class VictimFinder:
         if special:
             return self._rehearse(preemptor, wanted)
         limits, alike = self._limits(wanted), self._expected.pop(preemptor, 1)
-        if self._search_many is not None and alike >= ALIKE and limits.offset == 0:
+        together = self._search_many is not None and self._only is None
+        if together and alike >= ALIKE and limits.offset == 0:
             return self._find_ahead(preemptor, wanted, limits, alike)
         hit = self._search(self._index(), wanted, limits)
         return NOTHING if hit is None else Found(_candidate(hit))
@@ -169,6 +195,19 @@ class VictimFinder:
         rows = (*candidate.victims, *candidate.displaced)
         self.victims.untake(rows, candidate.slot, ask, self._now)
 
+    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Mask | None]:
+        """Where pods of a unit may go together; ``None`` for anywhere."""
+        if not self._cluster.directed:
+            return ANYWHERE
+        self._wake()
+        return self._places.domains(unit, rows, needed)
+
+    def keep_to(self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]) -> None:
+        """Find only where a pod of a unit may go, beside what others of it were promised."""
+        staged = self._cluster.classes.special[self._cluster.pods.class_id[row]] & STAGED
+        capped = bool(staged) or bool(self._cluster.directed)
+        self._only = self._places.open_to(unit, row, domain, promised) if capped else domain
+
     def take(self, row: int, candidate: Candidate) -> None:
         """A preemptor is promised a node."""
         ask = self.victims.asks_of(row)
@@ -179,7 +218,7 @@ class VictimFinder:
             rows = (*candidate.victims, *candidate.displaced)
             self.victims.take(rows, candidate.slot, ask)
         self._budgets.spend(candidate.victims)
-        self._taken.append((candidate, ask))
+        self._taken.append(_Taken(candidate, ask, int(self._cluster.pods.class_id[row])))
 
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
@@ -209,7 +248,7 @@ class VictimFinder:
         """Take back what was promised since a mark."""
         self._give_back()
         while len(self._taken) > mark:
-            candidate, ask = self._taken.pop()
+            candidate, ask, _ = self._taken.pop()
             self._untake(candidate, ask)
             self._budgets.spend(candidate.victims, -1)
 
@@ -231,6 +270,12 @@ class VictimFinder:
         size = cluster.ledger.slots.size
         row = eligibility.filter_row(pod)
         admitted = eligibility.rows[row, :size] & cluster.ledger.slots.live
+        if self._only is not None:
+            admitted &= self._only[:size].astype(admitted.dtype)
+        chosen = self._engine.profile.chosen
+        if chosen is not None and chosen.asks(pod):
+            slots = np.flatnonzero(admitted)
+            admitted[slots] = chosen.slot_values(pod, self._runtime.view, slots) >= 0
         for rule in self._others:
             if rule.signature(pod) is not None:
                 slots = np.flatnonzero(admitted)
@@ -268,23 +313,31 @@ class VictimFinder:
     def _rehearse(self, preemptor: Preemptor, wanted: Wanted) -> Found:
         """Rehearse the nodes that have enough amounts, band by band."""
         rehearsal = Rehearsal(self._cluster, self.rules, self._budgets, self._now)
-        busy = {candidate.slot for candidate, _ in self._taken}
         best: tuple[tuple[Key, int], Candidate] | None = None
-        again = False
         for band, slots in self._by_band(wanted):
             for slot in slots.tolist():
-                found = rehearsal.on_slot(preemptor, slot, self._kept)
+                promised = self._promised_on(slot)
+                found = rehearsal.on_slot(preemptor, slot, self._kept, promised)
                 if found is None:
-                    continue
-                if slot in busy:
-                    again = True
                     continue
                 order = (rehearsal.key(found), slot)
                 if best is None or order < best[0]:
                     best = order, found
             if best is not None and self._is_final(rehearsal, best[1], band):
                 break
-        return Found(None, again) if best is None else Found(best[1])
+        return NOTHING if best is None else Found(best[1])
+
+    def _promised_on(self, slot: int) -> Promised:
+        """What this cycle has promised of a node so far."""
+        here = [each for each in self._taken if each.candidate.slot == slot]
+        if not here:
+            return NOTHING_PROMISED
+        return Promised(
+            tuple((each.class_id, each.candidate.devices) for each in here),
+            frozenset(
+                row for each in here for row in (*each.candidate.victims, *each.candidate.displaced)
+            ),
+        )
 
     def _is_final(self, rehearsal: Rehearsal, found: Candidate, band: int) -> bool:
         key = rehearsal.key(found)

@@ -65,6 +65,17 @@ class Places(NamedTuple):
     fault: str = ""
 
 
+class _Room(NamedTuple):
+    """What a gang asks and what there is."""
+
+    #: What the pods that must fit ask in all.
+    wanted: Wanted
+    #: The snapshot's amounts.
+    columns: Columns
+    #: Whether what nodes have counts, in place of what they have free.
+    when_idle: bool
+
+
 NO_PLACES: Final = Places(np.zeros(0, np.int32), np.zeros(1, np.int32))
 """No domain at all."""
 
@@ -88,14 +99,23 @@ class GangPlaces:
             self._levels[keys] = found = self._cut(keys)
         return found
 
-    def places(self, group: PodGroup, bound: SlotArray, wanted: Wanted, columns: Columns) -> Places:
-        """Where a gang may go.
+    def places(
+        self,
+        group: PodGroup,
+        bound: SlotArray,
+        wanted: Wanted,
+        columns: Columns,
+        *,
+        when_idle: bool = False,
+    ) -> Places:
+        """Where a gang may go, or might go once others have left.
 
         Args:
             group: the gang's PodGroup.
             bound: slots that its pods are on already.
             wanted: what the pods that must fit ask in all.
             columns: the snapshot's amounts.
+            when_idle: whether what nodes have counts, in place of what they have free.
         """
         affinity = affinity_of(group)
         required = tuple(term.topology_key for term in affinity.required)
@@ -112,7 +132,7 @@ class GangPlaces:
         lengths: list[npt.NDArray[np.int64]] = []
         for keys in levels:
             level = self.level(keys)
-            order = self._order(level, affinity.sort_rules, wanted, columns, allowed)
+            order = self._order(level, affinity, _Room(wanted, columns, when_idle), allowed)
             if len(bound):
                 home = level.domain[bound]
                 order = order[order == home[0]] if (home == home[0]).all() else order[:0]
@@ -154,12 +174,12 @@ class GangPlaces:
     def _order(
         self,
         level: Level,
-        rules: Sequence[PodGroupSortRule],
-        wanted: Wanted,
-        columns: Columns,
+        affinity: PodGroupAffinity,
+        room: _Room,
         allowed: npt.NDArray[np.bool_] | None,
     ) -> npt.NDArray[np.int64]:
         """Domains that may hold the gang, in the order of its sort rules."""
+        rules, wanted, columns = affinity.sort_rules, room.wanted, room.columns
         slots = level.slots if allowed is None else level.slots[allowed[level.slots]]
         where = level.domain[slots]
 
@@ -171,7 +191,7 @@ class GangPlaces:
         holds = np.bincount(where, minlength=level.domains) > 0
         for column, amount in (*wanted.amounts, (-1, wanted.gpu_milli)):
             if amount > 0:
-                holds &= total(column, free=True) >= amount
+                holds &= total(column, free=not room.when_idle) >= amount
         keys = []
         for rule in rules or (SMALLEST_FIRST,):
             if rule.resource not in RESOURCES:

@@ -13,7 +13,8 @@ from stretto.state.cluster import Cluster
 from stretto.state.evictions import Stay
 from stretto.state.lifecycle import PodState
 from stretto.state.preemption import PreemptionRules, guard_against
-from stretto.state.room import devices_for, fits_after
+from stretto.state.room import fits_after
+from stretto.state.zones_after import claims_for
 
 TO_POSITIVE: Final = 1 << 31
 """Added to every priority, so that more victims of negative priority never look better."""
@@ -43,6 +44,16 @@ class Candidate(NamedTuple):
     devices: int
 
 
+class Promised(NamedTuple):
+    """What has been promised of one node in the same cycle."""
+
+    #: (class id, mask of devices and NUMA nodes) of each claim.
+    claims: tuple[tuple[int, int], ...] = ()
+    #: Rows that leave the node for them.
+    going: frozenset[int] = frozenset()
+
+
+NOTHING_PROMISED: Final = Promised()
 Key = tuple[int, int, int, int, float]
 """Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
 
@@ -60,7 +71,11 @@ class Rehearsal:
         self._now = now
 
     def on_slot(
-        self, preemptor: Preemptor, slot: int, kept: Iterable[int] = ()
+        self,
+        preemptor: Preemptor,
+        slot: int,
+        kept: Iterable[int] = (),
+        promised: Promised = NOTHING_PROMISED,
     ) -> Candidate | None:
         """Who would have to leave one node; ``None`` where nobody's leaving would do.
 
@@ -68,13 +83,18 @@ class Rehearsal:
             preemptor: who wants room.
             slot: the node, which must admit it but for its pods.
             kept: rows that must not be touched.
+            promised: what others have been promised of the node.
         """
-        free, nominees, going = self._who(preemptor, slot, set(kept))
+        free, nominees, going = self._who(preemptor, slot, {*kept, *promised.going})
+        going += promised.going
         order = self.by_importance(free)
         violating = self._budgets.violating(order)
         allowed = [row for row in order if not (self._rules.hard_budgets and row in violating)]
         gone = {*going, *nominees, *allowed}
-        fits = self._fits(preemptor, slot)
+        mask_of, fits = (
+            self._masks(preemptor, slot, promised),
+            self._fits(preemptor, slot, promised),
+        )
         if not fits(gone):
             return None
         victims = []
@@ -84,7 +104,7 @@ class Rehearsal:
                 gone.discard(row)
             else:
                 victims.append(row)
-        mask = devices_for(self._cluster, slot, preemptor.class_id, gone)
+        mask = mask_of(gone)
         assert mask is not None
         chosen = [row for row in victims if row not in nominees]
         return Candidate(
@@ -136,13 +156,30 @@ class Rehearsal:
                 free.append(row)
         return free, nominees, going
 
-    def _fits(self, preemptor: Preemptor, slot: int) -> Callable[[set[int]], bool]:
+    def _masks(
+        self, preemptor: Preemptor, slot: int, promised: Promised
+    ) -> Callable[[set[int]], int | None]:
+        """Devices and NUMA nodes for the preemptor once some rows have gone; ``None`` for none."""
+        cluster = self._cluster
+        others = [(cluster.classes[class_id], mask) for class_id, mask in promised.claims]
+
+        def mask_of(gone: set[int]) -> int | None:
+            masks = claims_for(cluster, slot, [preemptor.class_id], gone, others)
+            return None if masks is None else masks[0]
+
+        return mask_of
+
+    def _fits(
+        self, preemptor: Preemptor, slot: int, promised: Promised
+    ) -> Callable[[set[int]], bool]:
         """Whether the preemptor fits a slot once some rows have gone."""
         cluster, class_id = self._cluster, preemptor.class_id
+        mask_of = self._masks(preemptor, slot, promised)
 
         def fits(gone: set[int]) -> bool:
-            mask = devices_for(cluster, slot, class_id, gone)
-            return mask is not None and fits_after(cluster, slot, [(class_id, mask)], gone)
+            mask = mask_of(gone)
+            wanted = [*promised.claims, (class_id, mask or 0)]
+            return mask is not None and fits_after(cluster, slot, wanted, gone)
 
         return fits
 

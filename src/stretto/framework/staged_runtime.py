@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api.scheduling import PodGroup
 from stretto.base.rng import Rng
 from stretto.framework.among_runtime import AmongRuntime
 from stretto.framework.gang_places import GangPlaces, Places, Wanted, is_directed
@@ -157,18 +158,13 @@ class StagedRuntime(AmongRuntime):
                     tasks[u] = _BOUND
                     continue
             unit = self._units.of_row(int(request.rows[start])) if len(request.rows) else None
-            key = unit.key.removeprefix(GROUP_PREFIX) if unit is not None else ""
-            group = cluster.groups.get(key) if key in cluster.directed else None
+            group = self._group_of(unit)
             special = staged[start:stop].any()
             caps = caps_of(cluster, unit, int(request.class_ids[start])) if special or group else ()
             hinted = unit is not None and unit.key in cluster.recommended
             if not special and group is None and not hinted:
                 continue
-            places = None
-            if group is not None and unit is not None and is_directed(group):
-                held = self._slots_of(unit)
-                asked = self._wanted(request, start, stop, int(request.at_least[u]))
-                places = self._gangs.places(group, held, asked, self.columns)
+            places = None if self.only is not None else self.places(request.part(u, u + 1))
             chooses = self._chooses(request.class_ids[start:stop])
             expected = self._is_expected(request, start, stop, unit) and places is None
             least = int(request.at_least[u])
@@ -178,6 +174,27 @@ class StagedRuntime(AmongRuntime):
             if group is not None or not task.simple or self._is_bound(request, start, stop):
                 tasks[u] = task
         return tasks
+
+    def places(self, part: Request, *, when_idle: bool = False) -> Places | None:
+        """Where one unit may go as its PodGroup says; ``None`` for anywhere.
+
+        Args:
+            part: the unit.
+            when_idle: whether what nodes have counts, in place of what they have free.
+        """
+        unit = self._units.of_row(int(part.rows[0])) if len(part.rows) else None
+        group = self._group_of(unit)
+        if group is None or unit is None or not is_directed(group):
+            return None
+        asked = self._wanted(part, 0, len(part.class_ids), int(part.at_least[0]))
+        held = self._slots_of(unit)
+        return self._gangs.places(group, held, asked, self.columns, when_idle=when_idle)
+
+    def _group_of(self, unit: Unit | None) -> PodGroup | None:
+        """The PodGroup of a unit where it says where its pods go."""
+        cluster = self.engine.cluster
+        key = unit.key.removeprefix(GROUP_PREFIX) if unit is not None else ""
+        return cluster.groups.get(key) if key in cluster.directed else None
 
     def _is_expected(self, request: Request, start: int, stop: int, unit: Unit | None) -> bool:
         """Whether places are kept for pods of a unit, or nodes recommended to it."""

@@ -8,6 +8,7 @@ looked at. A gang that falls short is taken back with its volumes.
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -92,19 +93,38 @@ class VolumeRuntime(StagedRuntime):
         return int((placed.slots[begin:] >= 0).sum()) < max(1, int(part.at_least[-1]))
 
     def _unit(self, part: Request) -> Placement:
-        """One unit, pod by pod."""
+        """One unit, in the first of the places that its PodGroup names which holds it."""
         count, at_least = len(part.class_ids), max(1, int(part.at_least[0]))
+        places = self.places(part)
+        if places is None:
+            return self._inside(part, None, at_least)
+        size = self.engine.cluster.ledger.slots.size
+        placed = self._inside(part, np.zeros(size, np.bool_), at_least)
+        for goal in dict.fromkeys((count, at_least)):
+            for first, last in pairwise(places.start.tolist()):
+                home = np.zeros(size, np.bool_)
+                home[places.slots[first:last]] = True
+                placed = self._inside(part, home, goal)
+                if (placed.slots >= 0).any():
+                    return placed
+        return placed
+
+    def _inside(
+        self, part: Request, home: npt.NDArray[np.bool_] | None, at_least: int
+    ) -> Placement:
+        """One unit, pod by pod, as many at least or none; ``home`` are the slots it may use."""
+        count = len(part.class_ids)
         slots, masks = np.full(count, NOT_TRIED, np.int32), np.zeros(count, np.int32)
         said: dict[int, NoPlace] = {}
         homes: list[_Home] = []
         for i in range(count):
             if count - i + len(homes) < at_least:
                 break
-            home = self._one(part, i, said)
-            slots[i] = -1 if home is None else home.slot
-            if home is not None:
-                masks[i] = home.mask
-                homes.append(home)
+            found = self._one(part, i, home, said)
+            slots[i] = -1 if found is None else found.slot
+            if found is not None:
+                masks[i] = found.mask
+                homes.append(found)
         if len(homes) < at_least:
             self._take_back(part, homes)
             slots[:], masks[:], homes = -1, 0, []
@@ -112,26 +132,35 @@ class VolumeRuntime(StagedRuntime):
         volumes = {i: each for i, each in chosen.items() if each is not None}
         return Placement(slots, masks, 1, said, volumes)
 
-    def _one(self, part: Request, i: int, said: dict[int, NoPlace]) -> _Home | None:
-        """One pod: where its volumes allow it, by the profile's rules."""
+    def _one(
+        self,
+        part: Request,
+        i: int,
+        home: npt.NDArray[np.bool_] | None,
+        said: dict[int, NoPlace],
+    ) -> _Home | None:
+        """One pod: where its volumes and its unit's place allow it, by the profile's rules."""
         row, alone = int(part.rows[i]), part.pod(i)
-        if not self.engine.cluster.pods.volumes[row]:
-            placed = super().place(alone)
-            slot = int(placed.slots[0])
-            return _Home(i, slot, int(placed.devices[0]), None) if slot >= 0 else None
-        judged = self._volumes.judge(row)
-        if judged.nowhere[1] or (judged.allowed is not None and not judged.allowed.any()):
-            said[i] = self._no_place(int(part.class_ids[i]), judged)
+        judged = self._volumes.judge(row) if self.engine.cluster.pods.volumes[row] else None
+        allowed = home
+        if judged is not None and judged.allowed is not None:
+            allowed = judged.allowed if home is None else judged.allowed & home
+        if (judged is not None and judged.nowhere[1]) or (
+            allowed is not None and not allowed.any()
+        ):
+            if judged is not None:
+                said[i] = self._no_place(int(part.class_ids[i]), judged)
             return None
-        self.only = judged.allowed
+        self.only = allowed
         try:
             placed = super().place(alone)
         finally:
             self.only = None
         slot = int(placed.slots[0])
-        if slot < 0:
-            said[i] = self._no_place(int(part.class_ids[i]), judged)
-            return None
+        if slot < 0 or judged is None:
+            if judged is not None:
+                said[i] = self._no_place(int(part.class_ids[i]), judged)
+            return _Home(i, slot, int(placed.devices[0]), None) if slot >= 0 else None
         found = self._volumes.found(judged, slot)
         self._volumes.view.assume(row, slot, found)
         return _Home(i, slot, int(placed.devices[0]), found)

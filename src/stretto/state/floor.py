@@ -2,16 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from typing import Final
 
 from stretto.state.budgets import BudgetLedger
 from stretto.state.cluster import Cluster
-from stretto.state.devices import MAX_DEVICES
 from stretto.state.preemption import PreemptionRules, guard_of
-from stretto.state.room import devices_after, fits_after
-
-WHOLE: Final = 1000
-"""Milli of a whole device."""
+from stretto.state.room import fits_after
+from stretto.state.zones_after import claims_for
 
 
 class Floor:
@@ -61,35 +57,7 @@ class Floor:
         kinds = Counter(classes)
         if not all(self._eligible(class_id, slot) for class_id in kinds):
             return False
-        masks = self._masks(slot, classes, going)
+        masks = claims_for(cluster, slot, classes, going)
         if masks is None:
             return False
         return fits_after(cluster, slot, list(zip(classes, masks, strict=True)), going)
-
-    def _masks(self, slot: int, classes: Sequence[int], going: Collection[int]) -> list[int] | None:
-        """Devices that the pods could have one beside the other; ``None`` where there are none."""
-        cluster = self._cluster
-        if not any(cluster.classes[class_id].devices for class_id in classes):
-            return [0] * len(classes)
-        table, masks = cluster.ledger.devices, []
-        free = devices_after(cluster, slot, going)
-        for class_id in classes:
-            mask = 0
-            for request in cluster.classes[class_id].devices:
-                kind, models = table.kind_number(request.kind), table.model_mask(request.models)
-                right = [
-                    device
-                    for device in range(MAX_DEVICES)
-                    if table.kind[slot, device] == kind
-                    and models >> int(table.model[slot, device]) & 1
-                    and free[device] >= request.milli
-                ]
-                if len(right) < request.count:
-                    return None
-                if request.milli < WHOLE:
-                    right.sort(key=lambda device: (int(free[device]), device))
-                for device in right[: request.count]:
-                    mask |= 1 << device
-                    free[device] -= request.milli
-            masks.append(mask)
-        return masks

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from stretto.state.classes import PodClass
 from stretto.state.cluster import Cluster
-from stretto.state.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.resources import PODS
+from stretto.state.zones_after import aside, chosen_of, zones_hold
 
 _NOTHING: Final[frozenset[int]] = frozenset()
 
@@ -44,10 +44,13 @@ def fits_after(
         return False
     if any(pod.ports for pod in pods) and not _ports_fit(cluster, slot, pods, going):
         return False
-    if any(pod.devices for pod in pods):
-        masks = [mask for _, mask in wanted]
-        return _devices_fit(cluster, slot, pods, masks, going)
-    return True
+    masks = [mask for _, mask in wanted]
+    if any(pod.devices for pod in pods) and not _devices_fit(cluster, slot, pods, masks, going):
+        return False
+    if all(pod.asks.zones is None for pod in pods):
+        return True
+    with aside(cluster, slot, going):
+        return zones_hold(cluster, slot, list(zip(pods, masks, strict=True)))
 
 
 def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -66,39 +69,28 @@ def devices_after(cluster: Cluster, slot: int, going: Collection[int]) -> npt.ND
     free: npt.NDArray[np.int32] = table.free[slot].copy()
     for row in going:
         for request in cluster.classes[int(pods.class_id[row])].devices:
-            for device in _chosen(cluster, slot, int(pods.devices[row]), request):
+            for device in chosen_of(cluster, slot, int(pods.devices[row]), request):
                 free[device] += request.milli
     return free
 
 
-def devices_for(
-    cluster: Cluster, slot: int, class_id: int, going: Collection[int] = _NOTHING
-) -> int | None:
-    """A mask of devices that a pod could have once others have gone, or ``None`` for none.
+def charge_after(cluster: Cluster, row: int, slot: int, mask: int, going: Collection[int]) -> None:
+    """Charge a claim on a slot on which the room for it is still held by pods that leave."""
+    if cluster.classes[int(cluster.pods.class_id[row])].asks.zones is None:
+        cluster.charge(row, slot, mask)
+        return
+    with aside(cluster, slot, going):
+        cluster.charge(row, slot, mask)
 
-    Shares go to the fullest device that has room, whole ones to the first free.
-    """
-    table, mask = cluster.ledger.devices, 0
-    requests = cluster.classes[class_id].devices
-    if not requests:
-        return 0
-    free = devices_after(cluster, slot, going)
-    for request in requests:
-        kind, models = table.kind_number(request.kind), table.model_mask(request.models)
-        right = [
-            device
-            for device in range(MAX_DEVICES)
-            if table.kind[slot, device] == kind
-            and models >> int(table.model[slot, device]) & 1
-            and free[device] >= request.milli
-        ]
-        if len(right) < request.count:
-            return None
-        right.sort(key=lambda device: (int(free[device]), device))
-        for device in right[: request.count]:
-            mask |= 1 << device
-            free[device] -= request.milli
-    return mask
+
+def settle_zones(cluster: Cluster, row: int) -> None:
+    """Those for whom a pod waited have gone: it takes its NUMA nodes as they are now."""
+    pods = cluster.pods
+    pod = cluster.classes[int(pods.class_id[row])]
+    if pod.asks.zones is not None:
+        cluster.topology.give_back(row)
+        slot, mask = int(pods.slot[row]), int(pods.devices[row])
+        pods.devices[row] = cluster.topology.take(row, slot, mask, pod)
 
 
 def _ports_fit(
@@ -130,7 +122,7 @@ def _devices_fit(
     for pod, mask in zip(wanted, masks, strict=True):
         for request in pod.devices:
             allowed = table.model_mask(request.models)
-            chosen = _chosen(cluster, slot, mask, request)
+            chosen = chosen_of(cluster, slot, mask, request)
             if len(chosen) != request.count:
                 return False
             free[chosen] -= request.milli
@@ -139,10 +131,3 @@ def _devices_fit(
             if not all(allowed >> int(table.model[slot, d]) & 1 for d in chosen):
                 return False
     return True
-
-
-def _chosen(cluster: Cluster, slot: int, mask: int, request: DeviceRequest) -> list[int]:
-    """Devices of the request's kind that a mask names."""
-    table = cluster.ledger.devices
-    kind = table.kind_number(request.kind)
-    return [d for d in range(MAX_DEVICES) if mask >> d & 1 and table.kind[slot, d] == kind]

@@ -250,7 +250,7 @@ class Topology:
         zones = zones_of(mask) or self.choose(slot, pod)
         parts = self._parts(slot, zones, pod) if zones and slot < len(self.count) else None
         extra = self._extra(slot, zones, pod) if parts is not None else ()
-        self._hold(row, Hold(slot, parts or (), extra))
+        self.put_back(row, Hold(slot, parts or (), extra))
         return with_zones(mask, zones if parts is not None else 0)
 
     def mask_of(self, slot: int, note: str, pod: str) -> int:
@@ -300,7 +300,8 @@ class Topology:
                 found[slot, z, k] += amount
         return found
 
-    def _hold(self, row: int, hold: Hold) -> None:
+    def put_back(self, row: int, hold: Hold) -> None:
+        """Let a pod hold this."""
         self.holds[row] = hold
         for z, k, amount in hold.parts:
             self.taken[hold.slot, z, k] += amount
@@ -321,8 +322,7 @@ class Topology:
 
     def amounts(self, pod: PodClass) -> list[int]:
         """What a class asks by zone column; devices that are managed one by one are left out."""
-        names = self._ledger.resources.names
-        asked = {names[column]: amount for column, amount in pod.requests}
+        asked = {self._ledger.resources.names[column]: n for column, n in pod.requests}
         return [asked.get(name, 0) for name in self.names]
 
     def machine(self, slot: int, pod: PodClass) -> Machine:

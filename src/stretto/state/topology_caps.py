@@ -119,21 +119,3 @@ def keeps_caps(cluster: Cluster, plan: Plan) -> bool:
             if (column[wanted] == 0).any() or full[column[wanted]].any():
                 return False
     return True
-
-
-def beyond_caps(cluster: Cluster, unit: Unit) -> list[tuple[DomainCap, str, int, int]]:
-    """Caps of a unit that are exceeded, as after a scale-down: (cap, value, pods, limit)."""
-    placed = sorted(unit.bound)
-    if not placed:
-        return []
-    slots = slots_of(cluster, members(cluster, unit, placed[0]))
-    size, labels = unit_size(cluster, unit, placed[0]), cluster.nodes.labels
-    found = []
-    for cap in caps_of(cluster, unit, int(cluster.pods.class_id[placed[0]])):
-        values, counts = np.unique(labels.column(cap.key)[slots], return_counts=True)
-        found += [
-            (cap, labels.pair_value(int(value)), int(count), cap.limit(size))
-            for value, count in zip(values.tolist(), counts.tolist(), strict=True)
-            if value and count > cap.limit(size)
-        ]
-    return found

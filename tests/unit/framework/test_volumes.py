@@ -260,3 +260,33 @@ def test_what_volumes_allow_is_what_the_exact_rules_allow(seed: int) -> None:
             site.settle()
     fast, exact = ([bool(s.node_of(f"p{i}")) for i in range(5)] for s in sites)
     assert fast == exact
+
+
+@pytest.mark.parametrize("volumes_in", ["z0", "z1"])
+def test_a_gang_with_volumes_lies_in_one_place_of_its_group(site: Site, volumes_in: str) -> None:
+    """Only one of three has a volume: the others go where that one can be, all in one zone."""
+    site.volume("v", ZONE, volumes_in)
+    site.claim("c")
+    place = {"podGroupAffinity": {"required": [{"topologyKey": ZONE}]}}
+    site.group("g", 3, affinity=place)
+    members = [make_pod("p", cpu="3", group="g"), make_pod("q", group="g")]
+    site.submit(*members, using("holder", "c", cpu="3", group="g"))
+    site.settle()
+    zones = {f"z{int(node[1:]) % 2}" for node in site.placements().values()}
+    assert (zones, site.breaches()) == ({volumes_in}, [])
+
+
+def test_a_gang_with_volumes_that_fits_no_one_place_waits_and_holds_nothing(site: Site) -> None:
+    site.volume("v", ZONE, "z0")
+    site.claim("c")
+    place = {"podGroupAffinity": {"required": [{"topologyKey": ZONE}]}}
+    site.group("g", 3, affinity=place)
+    site.submit(
+        using("holder", "c", cpu="3", group="g"),
+        *(make_pod(f"p{i}", cpu="3", group="g") for i in range(2)),
+    )
+    site.settle()
+    assert set(site.placements().values()) == {""}
+    site.submit(*(make_pod(f"q{i}", cpu="4") for i in range(4)))
+    site.settle()
+    assert all(site.node_of(f"q{i}") for i in range(4))

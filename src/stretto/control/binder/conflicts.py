@@ -79,11 +79,28 @@ class Judge:
         if len(plan.rows) == 0:
             return Judgement(np.zeros(0, np.int64), [])
         before = self._cluster.ledger.version[plan.slots]
-        if self._grant_all(plan):
+        whole = self._with_leavers(plan) if self._cluster.evictions.leaving else plan
+        if whole is plan and self._grant_all(plan):
             return Judgement(np.arange(len(plan.rows)), [])
+        plan = whole
         judgement = self._claim_by_claim(plan, before if self._by_version else None)
         self._leave_unchanged(plan, judgement.granted, before)
         return judgement
+
+    def _with_leavers(self, plan: Plan) -> Plan:
+        """The plan where gangs of which some leave need as many as will then be missing.
+
+        A member that comes while the others are asked to leave must not be left there alone.
+        """
+        leaves, units, changed = self._cluster.evictions.is_leaving, list(plan.units), False
+        for at, each in enumerate(units):
+            unit = each.unit
+            if not unit.is_gang or not any(leaves(row) for row in unit.bound):
+                continue
+            missing = unit.min_member - sum(not leaves(row) for row in unit.bound)
+            if missing > each.at_least:
+                units[at], changed = each._replace(at_least=missing), True
+        return plan._replace(units=units) if changed else plan
 
     def _grant_all(self, plan: Plan) -> bool:
         """The quick way: all claims at once, or none."""

@@ -30,7 +30,7 @@ from stretto.state.evictions import (
 from stretto.state.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT
 from stretto.state.preemption import guard_of
-from stretto.state.room import fits_after
+from stretto.state.room import charge_after, fits_after, settle_zones
 from stretto.state.units import Unit, Units
 from stretto.stores.store import Code, Deletion, Eviction, Outcome, Patch, Replies, Reply, Store
 
@@ -140,7 +140,9 @@ class Evictor:
         if self._judge.budgets:
             self._judge.budgets.spend(wanted.victims)
         for i in range(claims.start, claims.stop):
-            self._cluster.charge(int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i]))
+            slot = int(plan.slots[i])
+            going = self._registry.on_slot(slot)
+            charge_after(self._cluster, int(plan.rows[i]), slot, int(plan.devices[i]), going)
         step_pods(pods.state, rows, PodEvent.NOMINATE)
         self.counts["nominated"] += len(rows)
         self.counts["victims"] += len(wanted.victims)
@@ -306,6 +308,8 @@ class Evictor:
 
     def _ripen(self, nomination: Nomination) -> tuple[int, ...]:
         rows = np.array(nomination.rows, np.int64)
+        for row in nomination.rows:
+            settle_zones(self._cluster, row)
         step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
         self._registry.end(nomination)
         self.counts["ripe"] += len(rows)

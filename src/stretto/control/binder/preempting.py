@@ -10,10 +10,12 @@ from typing import Final
 from stretto.control.binder.conflicts import BetweenPods
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import ConflictCause, Plan, Preemption
+from stretto.state.classes import STAGED
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
 from stretto.state.preemption import Guard, PreemptionRules, guard_against
 from stretto.state.room import fits_after
+from stretto.state.topology_caps import keeps_caps
 from stretto.state.units import Units
 
 Eligible = Callable[[int, int], bool]
@@ -70,6 +72,7 @@ class PreemptionJudge:
             or self._gangs_problem(wanted.victims)
             or self._budget_problem(wanted.victims, wanted.beyond)
             or self._room_problem(plan, claims, wanted)
+            or self._caps_problem(plan, wanted)
         )
 
     def _victims_problem(
@@ -115,6 +118,15 @@ class PreemptionJudge:
         if self.rules.hard_budgets and violating:
             return ConflictCause.BUDGET_SPENT
         return None if len(violating) <= len(set(beyond)) else ConflictCause.BUDGET_SPENT
+
+    def _caps_problem(self, plan: Plan, wanted: Preemption) -> ConflictCause | None:
+        """Whether the claims keep what their unit says of how it is spread."""
+        unit, classes = plan.units[wanted.claims], self._cluster.classes
+        class_ids = self._cluster.pods.class_id[plan.rows[unit.start : unit.stop]]
+        if not self._cluster.directed and not (classes.special[class_ids] & STAGED).any():
+            return None
+        kept = keeps_caps(self._cluster, plan._replace(units=[unit]))
+        return None if kept else ConflictCause.DOMAIN_FULL
 
     def _room_problem(self, plan: Plan, claims: range, wanted: Preemption) -> ConflictCause | None:
         """Whether all claims fit their nodes once everybody who leaves has left."""

@@ -32,7 +32,7 @@ from stretto.control.dispatcher.shards import Round
 from stretto.control.dispatcher.views import Views
 from stretto.control.dispatcher.waiting import Probe
 from stretto.state.changes import Changes
-from stretto.state.evictions import EvictionOrder
+from stretto.state.evictions import EvictionOrder, Stay
 from stretto.state.lifecycle import UNIT_LIFE, PodEvent, PodState, UnitEvent, UnitState, step_pods
 from stretto.state.pods import Pods
 from stretto.state.pool import PoolView
@@ -263,7 +263,7 @@ class Dispatcher:
             rows, at_least = tuple(unit.pending), 1
         else:
             number, places = current.choose(unit.shard)
-            at_least = max(unit.still_needed, 1)
+            at_least = max(unit.still_needed, self._short_of(unit), 1)
             rows = tuple(unit.pending if at_least > 1 else unit.pending[:places])
             if self._places.usage is not None:
                 rows = tuple(self._places.usage.within(unit, rows))
@@ -275,6 +275,13 @@ class Dispatcher:
             self._places.usage.promise(unit)
         current.send(Dispatch(unit, rows, at_least, blocking), number)
         return len(rows)
+
+    def _short_of(self, unit: Unit) -> int:
+        """How many pods a gang will lack once those of it that were asked to leave have left."""
+        if not unit.is_gang or not unit.bound:
+            return 0
+        leaving = self._pods.leaving[np.array(list(unit.bound), np.int64)] == Stay.LEAVES
+        return unit.min_member - int(np.count_nonzero(~leaving)) if leaving.any() else 0
 
     def _hand_over(self, current: Round) -> list[list[Dispatch]]:
         """Step all pods that were sent; what has changed under our feet comes back first."""

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from stretto.base.clock import Clock
 from stretto.framework.finder import Found
@@ -30,6 +31,10 @@ REMEMBERED: Final = 100_000
 """Classes that are remembered as refused; all are forgotten when there are more."""
 
 
+Domain = npt.NDArray[np.bool_] | None
+"""bool[slot]: where a unit may go; ``None`` for anywhere."""
+
+
 class Finder(Protocol):
     """Finds victims; see ``framework.finder``."""
 
@@ -41,6 +46,12 @@ class Finder(Protocol):
 
     def expect(self, rows: Sequence[int]) -> None:
         """These pods will be asked about, perhaps."""
+
+    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Domain]:
+        """Where so many pods of a unit may go together, in the order in which that is tried."""
+
+    def keep_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
+        """Find only where a pod of a unit may go, beside what others of it were promised."""
 
     def find(self, row: int) -> Found:
         """The best node for a pod, and who must leave it."""
@@ -121,9 +132,9 @@ class Preempting:
         self, setback: Setback, helped: list[tuple[Unit, int, list[Promise]]]
     ) -> list[Setback]:
         """Help the pods of one setback; returns what is left of it."""
-        unit, needed = setback.unit, setback.unit.still_needed
+        unit, needed = setback.unit, self._needed(setback.unit)
         if unit.is_gang and needed > 1:
-            promises = self._together(setback.rows, needed)
+            promises = self._together(unit, setback.rows, needed)
             if len(promises) < needed:
                 self._note_refused(setback.rows[:1])
                 return [setback]
@@ -133,14 +144,16 @@ class Preempting:
         lost: list[int] = []
         again: list[int] = []
         said = dict(zip(setback.rows, setback.messages, strict=False))
+        promised: list[int] = []
         for row in setback.rows:
-            found = self._find(row)
+            found = self._find_for(unit, row, promised)
             if found.candidate is None:
                 (again if found.again else lost).append(row)
                 if found.message:
                     said[row] = found.message
                 continue
             self._finder.take(row, found.candidate)
+            promised.append(found.candidate.slot)
             helped.append((unit, 1, [Promise(row, found.candidate)]))
         rests = []
         self._note_refused(lost)
@@ -150,12 +163,35 @@ class Preempting:
             rests.append(_given_back(setback, tuple(again)))
         return rests
 
-    def _together(self, rows: Sequence[int], needed: int) -> list[Promise]:
-        """Promises for as many pods of a gang as it needs, or none at all."""
+    def _needed(self, unit: Unit) -> int:
+        """How many pods must be placed together for a unit to stand once those who leave have."""
+        if not unit.is_gang or not unit.bound:
+            return unit.still_needed
+        leaves = self._cluster.evictions.is_leaving
+        staying = sum(not leaves(row) for row in unit.bound)
+        if staying == len(unit.bound):
+            return unit.still_needed
+        return max(unit.still_needed, unit.min_member - staying)
+
+    def _together(self, unit: Unit, rows: Sequence[int], needed: int) -> list[Promise]:
+        """Promises for as many pods of a gang as it needs, in one place that it may go to."""
+        if len(rows) < needed:
+            return []
+        for domain in self._finder.domains(unit, rows, needed):
+            promises = self._inside(unit, domain, rows, needed)
+            if promises:
+                return promises
+        return []
+
+    def _inside(
+        self, unit: Unit, domain: Domain, rows: Sequence[int], needed: int
+    ) -> list[Promise]:
+        """Promises for as many pods of a gang as it needs, in one domain, or none at all."""
         mark, promises = self._finder.mark(), list[Promise]()
         for at, row in enumerate(rows):
             if len(promises) + len(rows) - at < needed or len(promises) == needed:
                 break
+            self._finder.keep_to(unit, row, domain, [each.candidate.slot for each in promises])
             found = self._find(row)
             if found.candidate is not None:
                 self._finder.take(row, found.candidate)
@@ -164,6 +200,16 @@ class Preempting:
             self._finder.back_to(mark)
             return []
         return promises
+
+    def _find_for(self, unit: Unit, row: int, promised: Sequence[int]) -> Found:
+        """The best node for one pod of a unit, in the first place that it may go to and has one."""
+        found = Found(None)
+        for domain in self._finder.domains(unit, [row], 1):
+            self._finder.keep_to(unit, row, domain, promised)
+            found = self._find(row)
+            if found.candidate is not None:
+                break
+        return found
 
     def _find(self, row: int) -> Found:
         """The best node for a pod where no gang is torn.
