@@ -4,6 +4,7 @@ A unit of high priority that fits nowhere goes behind others after a few attempt
 the front after a few more, so neither starves: it cannot hold the front, and it is not forgotten.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from stretto.control.dispatcher.orders import SEQUENCE_BITS, SMALL, RankOrder
@@ -44,6 +45,11 @@ class FadingOrder(RankOrder):
         super().push(unit)
         if len(self._attempts) > 2 * self.live + SMALL:
             self._attempts = {u: n for u, n in self._attempts.items() if u.state not in _OVER}
+
+    def extend(self, units: Iterable[Unit]) -> None:
+        """One by one, for each counts what it has tried."""
+        for unit in units:
+            self.push(unit)
 
     def _rank_of(self, unit: Unit) -> int:
         left = faded(unit.priority, max(self._attempts.get(unit, 0), 0))
