@@ -28,6 +28,7 @@ from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, Que
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.partition import Partitions
+from stretto.control.held_back import HeldBack
 from stretto.control.pump import Pump
 from stretto.control.reporter import ReportConfig, Reporter
 from stretto.control.scheduler.preempt import Preempting
@@ -172,6 +173,8 @@ class Plane:
                 self.cluster, self.units, self.verdicts, self.store, self.config.report
             )
             self.reporter.preemption = Suffixes(self.engine, self.budgets).of
+            pods, views = self.cluster.pods, self.dispatcher.views
+            self.reporter.held_back = HeldBack(pods, self.units, views)
         #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
         self.statuses: Statuses | None = None
         if self.config.report is not None:

@@ -18,11 +18,14 @@ import numpy.typing as npt
 from stretto.api.kinds import EVENT, POD
 from stretto.base.clock import Clock
 from stretto.control.dispatcher.failures import Failure
+from stretto.control.held_back import HeldBack
 from stretto.control.verdicts import Verdicts
 from stretto.control.wording import (
     GATED,
     GATED_MESSAGE,
     HAS_NODE,
+    QUEUE_LIMIT,
+    QUEUED,
     UNSCHEDULABLE,
     Word,
     condition_patch,
@@ -82,12 +85,16 @@ class Reporter:
         self._due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         #: bool[row]: its condition says that it waits.
         self._waits: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        #: bool[row]: its condition says that a limit of its queue holds it back.
+        self._limited_so_far: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         #: int32[row]: how often its event was told.
         self._events: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: float64[row]: clock time before which its event is not told again.
         self._event_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         #: What is said of preemption behind the reasons of nodes, by row and clock time.
         self.preemption: Callable[[int, float], str] = lambda _row, _now: ""
+        #: Finds pods that limits of their queues hold back; ``None`` where nobody looks.
+        self.held_back: HeldBack | None = None
         self._given_up: dict[int, tuple[int, str]] = {}
         self._own_words: dict[int, tuple[int, str]] = {}
         self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
@@ -159,12 +166,20 @@ class Reporter:
         waits = _TELLING[states]
         rows = np.flatnonzero(waits & ~known)[:limit]
         if len(rows) < limit:
-            rows = np.concatenate([rows, self._forming(now)])[:limit]
+            rows = np.concatenate([rows, self._forming(now), self._limited(known, now)])[:limit]
         if len(rows) < limit:
             stale = (states == PodState.BOUND) & self._waits[:count]
             again = known & (stale | (waits & (self._due[:count] <= now)))
             rows = np.concatenate([rows, np.flatnonzero(again)])[:limit]
         return rows
+
+    def _limited(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
+        """Rows that limits of their queues hold back, or do no longer."""
+        if self.held_back is None:
+            return np.zeros(0, np.int64)
+        count = len(known)
+        wanted = ~known | (self._due[:count] <= now)
+        return self.held_back.rows(wanted, known & self._limited_so_far[:count])
 
     def _forming(self, now: float) -> npt.NDArray[np.int64]:
         """Rows of gangs that lack pods or their PodGroup: they are pending by their states.
@@ -190,7 +205,7 @@ class Reporter:
         missing = len(self._cluster.pods.state) - len(self._told)
         if missing <= 0:
             return
-        for name in ("_told", "_due", "_waits", "_events", "_event_due"):
+        for name in ("_told", "_due", "_waits", "_limited_so_far", "_events", "_event_due"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(missing, column.dtype)]))
 
@@ -205,6 +220,8 @@ class Reporter:
             word = self._word(row, now, at_any_cost=at_any_cost)
             if word is not None:
                 words[row] = word
+        self._limited_so_far[rows] = False
+        self._limited_so_far[[row for row in words if words[row].reason == QUEUE_LIMIT]] = True
         self._told[rows] = pods.serial[rows]
         self._due[rows] = now + self._config.again_after
         unasked = [row for row in rows.tolist() if row not in words]
@@ -234,6 +251,10 @@ class Reporter:
             del self._given_up[row]
         if unit is not None and unit.state is UnitState.FORMING:
             return Word(False, UNSCHEDULABLE, _lacking(unit))
+        if state is PodState.PENDING and unit is not None and unit.state is UnitState.QUEUED:
+            held = self.held_back.words(row) if self.held_back is not None else ""
+            turn = f"waits for its turn in queue {unit.queue}"
+            return Word(False, QUEUE_LIMIT if held else QUEUED, held or turn)
         serial, message = self._own_words.get(row, (0, ""))
         if message and serial == pods.serial[row]:
             return Word(False, UNSCHEDULABLE, message)
@@ -289,7 +310,8 @@ class Reporter:
         first: list[tuple[Record, Word]] = []
         again: list[Patch] = []
         for row, record, word in about:
-            if word.scheduled or word.reason == GATED or self._event_due[row] > now:
+            silent = word.scheduled or word.reason in (GATED, QUEUED)
+            if silent or self._event_due[row] > now:
                 continue
             self._event_due[row] = now + self._config.event_every
             self._events[row] += 1

@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from stretto.control.dispatcher.views import Limit, Views
-from stretto.explain.amounts import spoken
+from stretto.control.dispatcher.views import Views
+from stretto.control.held_back import limit_words
 from stretto.state.lifecycle import UnitState
 from stretto.state.units import NO_GROUP, Cure, Unit, Units
 
@@ -102,19 +102,7 @@ def facts_of(
 
 def quota_words(views: Views | None, unit: Unit) -> str:
     """Which limits of its queues keep a unit waiting, in a sentence; empty where none does."""
-    limits = views.limits(unit) if views is not None else ()
-    return "; ".join(map(_limit_words, limits))
-
-
-def _limit_words(limit: Limit) -> str:
-    queue = f"queue {limit.queue}"
-    if limit.most < 0:
-        return f"{queue} starts nothing now: it drains, or gives back what it borrowed"
-    if not limit.resource:
-        return f"{queue} runs {limit.held} units, which is all it may"
-    held, most = spoken(limit.resource, limit.held), spoken(limit.resource, limit.most)
-    more = spoken(limit.resource, limit.asked)
-    return f"{queue} holds {held} of its limit of {most}, and {more} more would pass it"
+    return limit_words(views.limits(unit)) if views is not None else ""
 
 
 CURE_WORDS: Final[Mapping[Cure, str]] = {

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import EVENT, POD, POD_GROUP
+from stretto.api.kinds import EVENT, POD, POD_GROUP, QUEUE
 from stretto.control.reporter import ReportConfig
 from stretto.stores.store import Outcome, Patch, Reply
 from stretto.testing import Harness, make_group, make_node, make_pod
@@ -198,3 +198,72 @@ def test_nobody_is_told_unless_that_is_wanted() -> None:
     at.settle(5)
     assert at.plane.reporter is None
     assert events(at) == []
+
+
+# ---------------------------------------------------------------- held back by a queue's limit
+
+
+def limited(**spec: Any) -> Harness:
+    """A queue with limits, and three pods of two cores each that name it."""
+    at = harness()
+    at.create_nodes(make_node("m", cpu="64"))
+    limit(at, **spec)
+    notes = {"stretto.dev/queue": "research"}
+    at.submit(*(make_pod(f"p{i}", cpu="2", annotations=notes) for i in range(3)))
+    at.settle(2)
+    return at
+
+
+def limit(at: Harness, **spec: Any) -> None:
+    spec = {"policy": "FifoSkip", **spec}
+    body = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": "research"}}
+    at.replace(QUEUE, json.dumps({**body, "spec": spec}).encode())
+
+
+LIMITS: list[tuple[dict[str, Any], str]] = [
+    ({"limit": {"cpu": "5"}}, "queue research has reached its limit: cpu 4 of 5 used, 2 asked"),
+    ({"maxRunningUnits": 2}, "queue research has reached its limit: 2 of 2 units run"),
+]
+
+
+@pytest.mark.parametrize(("spec", "sentence"), LIMITS)
+def test_a_unit_that_its_queue_holds_back_is_told_which_limit_does(
+    spec: dict[str, Any], sentence: str
+) -> None:
+    at = limited(**spec)
+    (condition,) = conditions(at, "p2")
+    assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
+    assert (condition["reason"], condition["message"]) == ("QueueLimit", sentence)
+    (event,) = events(at)
+    assert (event["involvedObject"]["name"], event["message"]) == ("p2", sentence)
+
+
+def test_a_limit_that_no_longer_holds_is_taken_back() -> None:
+    at = limited(limit={"cpu": "5"})
+    limit(at, limit={"cpu": "60"})
+    at.settle(2)
+    (condition,) = conditions(at, "p2")
+    assert (at.node_of("p2") != "", condition["status"]) == (True, "True")
+
+
+def test_a_limit_that_gives_way_while_the_queue_blocks_leaves_the_turn() -> None:
+    at = limited(policy="FIFO", limit={"cpu": "4"})
+    notes = {"stretto.dev/queue": "research"}
+    at.submit(make_pod("q", cpu="1", annotations=notes))
+    at.settle(2)
+    assert conditions(at, "q")[0]["reason"] == "QueueLimit"
+    limit(at, policy="FIFO", limit={"cpu": "5"})
+    at.settle(30)
+    assert conditions(at, "q")[0]["message"] == "waits for its turn in queue research"
+    assert "cpu 4 of 5 used, 2 asked" in conditions(at, "p2")[0]["message"]
+
+
+def test_pods_of_a_gang_under_a_limit_all_say_so() -> None:
+    at = harness()
+    limit(at, limit={"cpu": "3"})
+    at.create(POD_GROUP, make_group("g", 2))
+    notes = {"stretto.dev/queue": "research"}
+    at.submit(*(make_pod(f"g{i}", cpu="2", group="g", annotations=notes) for i in range(2)))
+    at.settle(2)
+    said = {conditions(at, f"g{i}")[0]["message"] for i in range(2)}
+    assert said == {"queue research has reached its limit: cpu 0 of 3 used, 4 asked"}

@@ -45,7 +45,7 @@ def test_the_limit_that_keeps_a_pod_waiting_is_the_reason() -> None:
     said = told(at, waiting(at))
     assert said.dominant is not None
     assert (said.dominant.code, said.dominant.tier) == (Code.QUEUE_LIMIT, Tier.QUOTA)
-    words = "queue team holds 4 cores of its limit of 5 cores, and 2 cores more would pass it"
+    words = "queue team has reached its limit: cpu 4 of 5 used, 2 asked"
     assert words in said.dominant.sentence
 
 
@@ -53,7 +53,7 @@ def test_units_that_may_run_are_a_limit_too() -> None:
     at = harness(maxRunningUnits=1)
     said = told(at, waiting(at))
     assert said.dominant is not None
-    assert "queue team runs 1 units, which is all it may" in said.dominant.sentence
+    assert "queue team has reached its limit: 1 of 1 units run" in said.dominant.sentence
 
 
 def test_pods_under_a_limit_are_counted_under_its_code() -> None:
