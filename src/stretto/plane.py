@@ -236,16 +236,17 @@ class Plane:
         return Referee(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
 
     def _new_evictor(self) -> Evictor:
+        judge = self._preemption_judge()
+        return Evictor(self.cluster, self.units, self.store, judge, self._failpoint)
+
+    def _preemption_judge(self) -> PreemptionJudge:
         rules, law = self.config.profile.preemption, self.placers.law()
         if law is not None:
-            judge: PreemptionJudge = ExactPreemptionJudge(
-                self.cluster, self.units, law, rules, self.budgets
-            )
-        else:
-            eligible = self.engine.is_eligible
-            judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
-            judge.between = self._new_referee()
-        return Evictor(self.cluster, self.units, self.store, judge, self._failpoint)
+            return ExactPreemptionJudge(self.cluster, self.units, law, rules, self.budgets)
+        eligible = self.engine.is_eligible
+        judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
+        judge.between = self._new_referee()
+        return judge
 
     # ------------------------------------------------------------ the walk
 

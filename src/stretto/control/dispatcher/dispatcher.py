@@ -342,6 +342,10 @@ class Dispatcher:
         """A shard came, or came back."""
         self._places.shards.add(number)
 
+    def carry(self, number: int, pods: int) -> None:
+        """So many pods are with a shard whose answers come through the store: that is its load."""
+        self._places.shards.pods[number] = pods
+
     def remove_shard(self, number: int, now: float) -> None:
         """A shard died: what it has not answered is queued again; what is assumed stays."""
         self._answers.lose_shard(number, now)

@@ -1,0 +1,52 @@
+"""The controller as a role: phases of PodGroups, statuses of queues, and kept places.
+
+It sees every pod as it is, decides about none, and tells what became of their groups and queues.
+"""
+
+import msgspec
+
+from stretto.api.handover import Standing
+from stretto.base.clock import Clock
+from stretto.control.reporter import ReportConfig
+from stretto.daemons.wire.view import View
+from stretto.plane import Plane, PlaneConfig
+from stretto.stores.store import Store
+
+
+class ControllerView(View):
+    """Pods have the nodes that they are bound to, whatever is decided about them."""
+
+    keeps_places = True
+
+    def sight(self, uid: str, standing: Standing) -> str | None:
+        """A pod without a node wants one."""
+        del uid, standing
+        return ""
+
+
+class ControllerPlane(Plane):
+    """The part of a plane that the controller runs."""
+
+    def __init__(self, config: PlaneConfig, store: Store, clock: Clock) -> None:
+        """Nothing is read before the first step."""
+        names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
+        #: The store as the controller sees it.
+        self.view = ControllerView(store, names, clock)
+        report = config.report or ReportConfig()
+        config = msgspec.structs.replace(config, shards=1, partition=False, report=report)
+        super().__init__(config, self.view, clock)
+        self.reporter = None
+
+    def step(self) -> bool:
+        """Take in what has changed, and tell what became of groups and queues."""
+        now = self.clock.monotonic()
+        moved = self.pump.poll(now) > 0
+        if not self.pump.synced:
+            return moved
+        moved = self.reservations.step(now) or moved
+        self._absorb(now)
+        self.dispatcher.due(now)
+        self.dispatcher.drain_failures()
+        if self.statuses is not None:
+            moved = self.statuses.report(now, self.clock) > 0 or moved
+        return moved
