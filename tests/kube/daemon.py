@@ -1,6 +1,7 @@
 """`stretto scheduler` as a process of its own, and the objects that it is tried with."""
 
 import json
+import ssl
 import subprocess
 import sys
 import time
@@ -14,6 +15,8 @@ from stretto.lab.kube.control_plane import ControlPlane
 from stretto.lab.kube.parts import Part, free_ports
 
 SPACE = "contract"
+_ANYBODY = ssl.create_default_context()
+_ANYBODY.check_hostname, _ANYBODY.verify_mode = False, ssl.CERT_NONE
 
 
 class Daemon:
@@ -24,6 +27,7 @@ class Daemon:
         command = [sys.executable, "-m", "stretto.cli.main", "scheduler"]
         command += ["--kubeconfig", str(kubeconfig), "--log-format", "json"]
         command += ["--bind-address", f"127.0.0.1:{self.port}", "--tier", "numpy", *more]
+        self.is_secure = any(word.startswith("--tls-cert-file") for word in more)
         self.part = Part("stretto scheduler", command, log)
 
     def __enter__(self) -> Self:
@@ -38,10 +42,14 @@ class Daemon:
     ) -> None:
         self.part.stop()
 
-    def page(self, path: str) -> tuple[int, str]:
-        """What a path answers."""
+    def page(self, path: str, token: str = "") -> tuple[int, str]:
+        """What a path answers to the bearer of a token."""
+        scheme = "https" if self.is_secure else "http"
+        asked = urllib.request.Request(f"{scheme}://127.0.0.1:{self.port}{path}")
+        if token:
+            asked.add_header("Authorization", f"Bearer {token}")
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as said:
+            with urllib.request.urlopen(asked, timeout=5, context=_ANYBODY) as said:
                 return said.status, said.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -61,8 +61,11 @@ class Deployed:
         folder.mkdir()
         for name, text in data.items():
             (folder / name).write_text(text, encoding="utf-8")
-        mounted = container["volumeMounts"][0]["mountPath"]
-        words = [word.replace(mounted, str(folder)) for word in container["args"]]
+        places = [each["mountPath"] for each in container["volumeMounts"][:2]]
+        words = [_moved(word, places, folder) for word in container["args"]]
+        makes = next(each for each in spec["initContainers"] if each["name"] == "certificate")
+        command = [_moved(word, places, folder) for word in makes["command"]]
+        subprocess.run(command, check=True, capture_output=True)
         more = [word for word in words[1:] if not word.startswith(("--bind-address", "--log"))]
         account = spec["serviceAccountName"]
         said = shell(plane, f"kubectl -n kube-system create token {shlex.quote(account)}", folder)
@@ -96,6 +99,13 @@ class Deployed:
     def _alive(self) -> str:
         self.daemon.part.check()
         return self.daemon.part.said()
+
+
+def _moved(word: str, places: list[str], folder: Path) -> str:
+    """A word of a command with mounted folders where ours is."""
+    for place in places:
+        word = word.replace(place, str(folder))
+    return word
 
 
 def asked(plane: ControlPlane, path: str) -> dict[str, Any]:

@@ -70,7 +70,18 @@ class Guide:
             assert done.returncode == 0, (
                 f"{block.text}\n{done.stdout}\n{done.stderr}\n{self.said()}"
             )
+        if block.mark.startswith("then metrics"):
+            return done.stdout + self.metrics()
         return done.stdout
+
+    def metrics(self) -> str:
+        """What both replicas tell the monitoring account, and nobody else."""
+        asked = "kubectl -n kube-system create token monitor"
+        token = shell(self.cluster, asked, self.folder).stdout.strip()
+        pages = [each.daemon.page("/metrics", token) for each in self.replicas]
+        assert [code for code, _ in pages] == [200, 200]
+        assert [each.daemon.page("/metrics")[0] for each in self.replicas] == [401, 401]
+        return "".join(text for _, text in pages)
 
     def start(self) -> None:
         """Start both replicas under the account's own token."""
@@ -113,6 +124,10 @@ def test_the_account_may_do_all_that_it_tries(cluster: ControlPlane, told: list[
 def test_the_account_has_no_right_that_nobody_uses(cluster: ControlPlane, told: list[str]) -> None:
     used = {call.what for call in cluster.audit(ACCOUNT)}
     assert granted() - used - set(UNUSED) == set()
+
+
+def test_metrics_are_told_to_whom_rbac_lets_see_them(told: list[str]) -> None:
+    assert any("scheduler_schedule_attempts_total" in text for text in told)
 
 
 def test_a_gang_costs_one_write_a_pod(cluster: ControlPlane, told: list[str]) -> None:
@@ -192,9 +207,9 @@ def test_a_queue_gets_its_defaults(cluster: ControlPlane, kinds: Path) -> None:
 def test_the_chart_with_everything_on_is_accepted_by_the_server(
     cluster: ControlPlane, kinds: Path
 ) -> None:
-    proxy = "--set metrics.proxy.enabled=true,metrics.proxy.repository=proxy,metrics.proxy.tag=v1"
+    more = "--set tls.secretName=ours"
     some = "--set replicas=3,shards=4,dashboard.enabled=true,'schedulerNames={batch,nightly}'"
-    text = f"helm template stretto {CHART} -n kube-system {proxy} {some} > {kinds / 'all.yaml'}"
+    text = f"helm template stretto {CHART} -n kube-system {more} {some} > {kinds / 'all.yaml'}"
     done = shell(
         cluster, f"{text} && kubectl apply --dry-run=server -f {kinds / 'all.yaml'}", kinds
     )
@@ -224,8 +239,7 @@ def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_pat
         ("--set shards=0", "/shards"),
         ("--set replcas=3", "replcas"),
         ("--set image.tag=latest", "/image/tag"),
-        ("--set metrics.proxy.enabled=true", "/metrics/proxy/repository"),
-        ("--set metrics.serviceMonitor.enabled=true", "needs metrics.proxy"),
+        ("--set tls.secret=ours", "/tls"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(

@@ -6,6 +6,8 @@ long command runs under ``HeldBack`` and asks now and then; a second signal does
 
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
@@ -55,6 +57,19 @@ class HeldBack:
         if self.waiting is not None:
             raise _error_of(number)
         self.waiting = number
+
+
+@contextmanager
+def on_hangup(told: Callable[[], None]) -> Iterator[None]:
+    """While it is open, SIGHUP calls ``told`` and ends nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGHUP, lambda *_: told())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _error_of(number: int) -> KeyboardInterrupt:

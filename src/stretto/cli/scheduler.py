@@ -4,12 +4,22 @@ import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from stretto.cli import options
-from stretto.cli.interrupts import HeldBack
+from stretto.cli.interrupts import HeldBack, on_hangup
 from stretto.cli.options import Common
+
+if TYPE_CHECKING:
+    from stretto.daemons.probes import Certificate
+    from stretto.framework.profile import Profile
+    from stretto.plane import PlaneConfig
+
+
+PEM: Final = click.Path(dir_okay=False, path_type=Path)
+"""A file of a certificate or key: read when it is served with, and again when it changes."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,10 @@ class SchedulerOptions:
     shards: int
     #: Where probes and metrics are served; empty for nowhere.
     bind_address: str
+    #: Certificate to serve them with over TLS; ``None`` for plain HTTP on loopback.
+    tls_cert_file: Path | None
+    #: Its key.
+    tls_private_key_file: Path | None
     #: Whether a lease decides who schedules.
     leader_elect: bool
     #: ``namespace/name`` of the lease.
@@ -70,6 +84,13 @@ class SchedulerOptions:
     help="Serve /livez, /readyz, /healthz and /metrics; empty for nowhere [127.0.0.1:10259].",
 )
 @click.option(
+    "--tls-cert-file",
+    type=PEM,
+    metavar="FILE",
+    help="Serve them over TLS, as any address but loopback must; metrics then need a token.",
+)
+@click.option("--tls-private-key-file", type=PEM, metavar="FILE", help="Its private key.")
+@click.option(
     "--leader-elect/--no-leader-elect",
     default=True,
     help="Schedule only while holding the lease [yes].",
@@ -95,26 +116,26 @@ def scheduler(common: Common, asked: SchedulerOptions) -> None:
 
     Pods of other schedulers are never touched; what they hold is counted. Several may run: the
     holder of the lease schedules and the others stand by. SIGTERM or Ctrl-C stops it in good order.
+    A profile that is a file is taken up when it changes, and at SIGHUP.
     """
     from stretto.base.clock import WallClock
     from stretto.base.errors import InputError
     from stretto.base.rng import Rng
     from stretto.control.lease import Elector, LeaseConfig
     from stretto.daemons.logs import Log, LogFormat
-    from stretto.daemons.scheduler import LINE, SchedulerConfig, SchedulerDaemon, plane_config
+    from stretto.daemons.profiles import ProfileFile
+    from stretto.daemons.scheduler import LINE, SchedulerConfig, SchedulerDaemon
     from stretto.framework.profile import load_profile
     from stretto.stores.kube.access import access_from
     from stretto.stores.kube.store import KubeStore
 
     clock = WallClock()
     log = Log(clock, LogFormat(asked.log_format))
-    profile = load_profile(asked.profile)
+    profiles = ProfileFile(asked.profile, load_profile, clock, log)
     identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
     rng = Rng(common.seed).child(identity)
-    config = SchedulerConfig(
-        plane_config(profile, asked.scheduler_name, asked.shards, asked.tier, report=asked.report),
-        asked.bind_address,
-    )
+    plane = _plane(asked, profiles.good)
+    config = SchedulerConfig(plane, asked.bind_address, _certificate(asked))
     namespace, _, name = asked.lease.partition("/")
     if not namespace or not name:
         raise InputError("--lease", asked.lease, "NAMESPACE/NAME")
@@ -124,10 +145,34 @@ def scheduler(common: Common, asked: SchedulerOptions) -> None:
         if asked.leader_elect:
             elector = Elector(store, LeaseConfig(namespace, name, identity), clock)
         daemon = SchedulerDaemon(config, store, elector, clock, log)
-        names = sorted(config.plane.cluster.scheduler_names)
-        log.info("scheduling", names=",".join(names), profile=profile.name, identity=identity)
-        with HeldBack() as held:
+        daemon.follow(profiles, lambda profile: _plane(asked, profile))
+        names = ",".join(sorted(plane.cluster.scheduler_names))
+        log.info("scheduling", names=names, profile=profiles.good.name, identity=identity)
+        with HeldBack() as held, on_hangup(profiles.ask):
             daemon.run(lambda: held.waiting is not None)
     finally:
         store.close()
     log.info("stopped")
+
+
+def _plane(asked: SchedulerOptions, profile: "Profile") -> "PlaneConfig":
+    """What a plane is built from under a profile."""
+    from stretto.daemons.scheduler import plane_config
+
+    return plane_config(
+        profile, asked.scheduler_name, asked.shards, asked.tier, report=asked.report
+    )
+
+
+def _certificate(asked: SchedulerOptions) -> "Certificate | None":
+    """The certificate and its key; both or none."""
+    from stretto.base.errors import InputError
+    from stretto.daemons.probes import Certificate
+
+    cert, key = asked.tls_cert_file, asked.tls_private_key_file
+    if cert is None and key is None:
+        return None
+    if cert is None or key is None:
+        missing = "--tls-cert-file" if cert is None else "--tls-private-key-file"
+        raise InputError(missing, None, "a file: a certificate and its key go together")
+    return Certificate(cert, key)

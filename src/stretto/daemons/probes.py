@@ -1,23 +1,37 @@
 """/livez, /readyz, /healthz and /metrics over HTTP, for kubelets and for monitoring.
 
-The probes say nothing but "ok" or what is wrong, so they may be asked from anywhere that the
-address lets in; metrics are told to this machine only. The server has a thread of its own and never
-touches a plane: it reads what was published last.
+On loopback this machine may ask for everything, in plain HTTP. Any other address needs a
+certificate and a guard: the probes then tell anybody "ok" or "not ok" and no more, because a
+kubelet brings no token, and everything else is told to whom the guard admits. The server has
+threads of its own and never touches a plane: it reads what was published last.
 """
 
+import contextlib
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from stretto.base.errors import InputError
+from stretto.daemons.guard import Admission, Guard
 
-LOOPBACK: Final = ("127.0.0.1", "::1")
 _LOOK: Final = 0.1
 """Seconds between looks at whether to stop serving."""
 _IDLE: Final = 5.0
 """Seconds that a client has to say what it wants."""
+MOST_AT_ONCE: Final = 32
+"""Clients that are served at once; the next one is hung up on."""
+_BEARER: Final = "Bearer "
+_REFUSED: Final = {
+    Admission.UNKNOWN: "log in: send a bearer token that the cluster knows\n",
+    Admission.FORBIDDEN: "not allowed: get on the non-resource URL %s\n",
+    Admission.UNCLEAR: "nobody can say now who may see this: the API server does not answer\n",
+}
 
 
 class Page(NamedTuple):
@@ -33,6 +47,28 @@ Pages = Mapping[str, Callable[[], Page]]
 """What is served by path."""
 
 
+class Certificate(NamedTuple):
+    """What a server proves itself with, as files; both are read again when they change."""
+
+    #: The certificate and its chain, in PEM.
+    cert: Path
+    #: Its private key, in PEM.
+    key: Path
+
+
+class Served(NamedTuple):
+    """What is served, and to whom."""
+
+    #: By path.
+    pages: Pages
+    #: Paths that nobody sees who is not admitted.
+    guarded: frozenset[str] = frozenset()
+    #: Serve over TLS with this; ``None`` for plain HTTP, which is for loopback alone.
+    certificate: Certificate | None = None
+    #: Who decides about callers over TLS; ``None`` admits nobody.
+    guard: Guard | None = None
+
+
 def address_of(text: str) -> tuple[str, int]:
     """An address such as ``127.0.0.1:10259``, or ``:10259`` for every interface.
 
@@ -45,27 +81,38 @@ def address_of(text: str) -> tuple[str, int]:
     return host.strip("[]") or "0.0.0.0", int(port)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host's address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 class Probes:
     """The server; it serves while its block is open."""
 
-    def __init__(self, address: str, pages: Pages, guarded: frozenset[str]) -> None:
+    def __init__(self, address: str, served: Served) -> None:
         """A server that listens from now on.
 
         Args:
             address: ``HOST:PORT``; port 0 takes a free one.
-            pages: what is served.
-            guarded: paths that only this machine may ask for.
+            served: what, and to whom.
 
         Raises:
-            InputError: the address cannot be listened on.
+            InputError: the address cannot be listened on, or would be open to others without TLS;
+                the certificate cannot be used.
         """
-        handler = type("Handler", (_Handler,), {"pages": pages, "guarded": guarded})
+        host, port = address_of(address)
+        if served.certificate is None and not is_loopback(host):
+            expected = "a loopback address such as 127.0.0.1, or TLS"
+            hint = "add --tls-cert-file and --tls-private-key-file"
+            raise InputError("--bind-address", address, expected, hint)
         try:
-            self._server = ThreadingHTTPServer(address_of(address), handler)
+            self._server = _Server(host, port, served)
         except OSError as error:
             expected = f"an address that is free ({error.strerror})"
             raise InputError("--bind-address", address, expected) from error
-        self._server.daemon_threads = True
         #: The port that it listens on.
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
@@ -87,29 +134,121 @@ class Probes:
         self._thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers GET for the known paths and nothing else."""
+class _Server(ThreadingHTTPServer):
+    """One thread a client, a bounded number of them; TLS is spoken in the client's own thread."""
 
-    #: What is served.
-    pages: ClassVar[Pages] = {}
-    #: What only this machine may ask for.
-    guarded: ClassVar[frozenset[str]] = frozenset()
+    daemon_threads = True
+    request_queue_size = 2 * MOST_AT_ONCE
+
+    def __init__(self, host: str, port: int, served: Served) -> None:
+        #: What is served, and to whom.
+        self.served = served
+        self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._trust = _Trust(served.certificate) if served.certificate is not None else None
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a client, or hang up where too many are served."""
+        if not self._places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._places.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a client in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Shake hands where TLS is spoken, then answer."""
+        if self._trust is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(_IDLE)
+        with self._trust.context().wrap_socket(request, server_side=True) as secure:
+            super().finish_request(secure, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up or speaks no TLS is not worth a line."""
+
+
+class _Trust:
+    """The server's certificate, read again when its files change."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self._certificate = certificate
+        self._seen: tuple[int, ...] = ()
+        self._lock = threading.Lock()
+        try:
+            self._context = self._read()
+        except (OSError, ValueError) as error:
+            named = f"{certificate.cert}, {certificate.key}"
+            expected = f"a certificate and its key in PEM ({error})"
+            raise InputError("--tls-cert-file", named, expected) from error
+
+    def context(self) -> ssl.SSLContext:
+        """What to shake hands with now; files that cannot be used leave what was."""
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if self._changed() != self._seen:
+                self._context = self._read()
+        return self._context
+
+    def _changed(self) -> tuple[int, ...]:
+        return tuple(each.stat().st_mtime_ns for each in self._certificate)
+
+    def _read(self) -> ssl.SSLContext:
+        seen = self._changed()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self._certificate.cert, self._certificate.key)
+        self._seen = seen
+        return context
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET for the known paths and nothing else; bodies are not read."""
+
     #: Seconds that a client has.
     timeout = _IDLE
     server_version = "stretto"
     sys_version = ""
+    server: _Server
+    _SHORT: ClassVar = {True: "ok\n", False: "not ok\n"}
 
     def do_GET(self) -> None:
         """One request."""
+        served = self.server.served
         path = self.path.partition("?")[0]
-        page = self.pages.get(path)
+        page = served.pages.get(path)
         if page is None:
             self._answer(404, "no such page\n")
-        elif path in self.guarded and self.client_address[0] not in LOOPBACK:
-            self._answer(403, f"{path} is told to this machine only\n")
-        else:
+            return
+        said = self._admission(served, path)
+        if said is Admission.ADMITTED:
             found = page()
             self._answer(200 if found.is_well else 503, found.text)
+        elif path in served.guarded:
+            self._answer(said.value, _REFUSED[said].replace("%s", path))
+        else:
+            is_well = page().is_well
+            self._answer(200 if is_well else 503, self._SHORT[is_well])
+
+    def _admission(self, served: Served, path: str) -> Admission:
+        """What the caller may see: all of it without TLS, which is for this machine alone."""
+        if served.certificate is None:
+            return Admission.ADMITTED
+        said = self.headers.get("Authorization", "")
+        token = said.removeprefix(_BEARER).strip() if said.startswith(_BEARER) else ""
+        if served.guard is None or (not token and path not in served.guarded):
+            return Admission.UNKNOWN
+        return served.guard.admits(token, path)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the library's name)
         """Requests are not worth a line."""
@@ -120,5 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-Content-Type-Options", "nosniff")
+        if code == Admission.UNKNOWN.value:
+            self.send_header("WWW-Authenticate", "Bearer")
         self.end_headers()
         self.wfile.write(body)

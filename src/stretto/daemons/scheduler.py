@@ -3,11 +3,12 @@
 A new leader builds a new plane, which lists everything afresh before it decides; a plane whose
 leader has lost the lease is thrown away with all that it believed. One write a pod goes out, the
 binding; what waits is told in a lane of its own. Asked to stop, it decides nothing more, sees that
-the claims in doubt are answered, and gives the lease up.
+the claims in doubt are answered, and gives the lease up. A profile that changes is taken up the
+same way: what is in doubt is answered, then a new plane lists everything afresh.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Final
 
@@ -19,12 +20,15 @@ from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.control.lease import Elector
 from stretto.control.reporter import ReportConfig
+from stretto.daemons.guard import ReviewGuard
 from stretto.daemons.leading import Leading
 from stretto.daemons.logs import Log
-from stretto.daemons.probes import Page, Pages, Probes
+from stretto.daemons.probes import Certificate, Page, Pages, Probes, Served
+from stretto.daemons.profiles import ProfileFile
 from stretto.daemons.steady import SteadyStore, StoppedError
 from stretto.explain.exposition import Published
 from stretto.explain.metrics import Metrics, Watched
+from stretto.explain.tally import Family
 from stretto.framework.profile import Profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.cluster import ClusterConfig
@@ -73,8 +77,14 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     plane: PlaneConfig
     #: Where probes and metrics are served; empty for nowhere.
     address: str = ""
+    #: What they are served with over TLS; ``None`` for plain HTTP on loopback.
+    certificate: Certificate | None = None
     #: Makes the plane over a store: the whole of it, or the part that one role runs.
     make: Callable[[PlaneConfig, Store, Clock], Plane] = Plane
+
+
+class _RenewedError(Exception):
+    """The plane must go, because the rules are others now."""
 
 
 def plane_config(
@@ -126,6 +136,17 @@ class SchedulerDaemon:
         self._has_worked = False
         self._finish_until = float("inf")
         self._asked: Callable[[], bool] = lambda: False
+        self._profiles: ProfileFile | None = None
+        self._remake: Callable[[Profile], PlaneConfig] = lambda _: config.plane
+
+    def follow(self, profiles: ProfileFile, remake: Callable[[Profile], PlaneConfig]) -> None:
+        """Take a profile up whenever it becomes another one.
+
+        Args:
+            profiles: the profile, as it is now.
+            remake: what a plane is built from under a profile.
+        """
+        self._profiles, self._remake = profiles, remake
 
     def stop(self) -> None:
         """Ask it to end; it does so in good order."""
@@ -145,14 +166,19 @@ class SchedulerDaemon:
         self._warm_up()
         with ExitStack() as stack:
             if self._config.address:
-                guarded = frozenset({"/metrics"})
-                probes = Probes(self._config.address, self._pages(), guarded)
-                self.port = stack.enter_context(probes).port
+                self.port = stack.enter_context(self._probes()).port
             if self._elector is not None:
                 self._store.fence(self._elector.leads)
                 stack.enter_context(Leading(self._elector, self._clock, self._log))
             while not self._is_over():
                 self._round()
+
+    def _probes(self) -> Probes:
+        """The server of probes and metrics."""
+        guard = ReviewGuard(self._store, self._clock)
+        certificate = self._config.certificate
+        served = Served(self._pages(), frozenset({"/metrics"}), certificate, guard)
+        return Probes(self._config.address, served)
 
     def _warm_up(self) -> None:
         """Load (or compile) the kernels before anybody waits for a decision: place one pod."""
@@ -170,7 +196,9 @@ class SchedulerDaemon:
     def _round(self) -> None:
         """Stand by, or lead until that ends."""
         self._round_at = self._clock.monotonic()
+        self._take_up()
         if not self._leads():
+            self._publish(())
             self._clock.sleep(0.1)
             return
         self._log.info("leading: listing everything before the first decision")
@@ -181,6 +209,8 @@ class SchedulerDaemon:
             self._lead(plane, metrics)
         except StoppedError:
             self._log.info("stopping" if self._is_over() else "no longer leading")
+        except _RenewedError:
+            self._log.info("beginning anew under the new profile")
         except StrettoError as error:
             if not self._has_worked:
                 raise
@@ -188,7 +218,7 @@ class SchedulerDaemon:
             self._clock.sleep(REBUILD_AFTER)
         finally:
             self._is_synced = False
-            self._published.publish(())
+            self._publish(())
             plane.close()
 
     def _lead(self, plane: Plane, metrics: Metrics) -> None:
@@ -197,6 +227,9 @@ class SchedulerDaemon:
         while True:
             if self._is_over():
                 self._finish(plane)
+            if self._take_up():
+                self._settle(plane, self._clock.monotonic() + FINISH_WITHIN)
+                raise _RenewedError
             self._check()
             moved = plane.step()
             if plane.pump.synced and not self._is_synced:
@@ -208,7 +241,7 @@ class SchedulerDaemon:
             now = self._clock.monotonic()
             if now >= publish_at:
                 publish_at = now + PUBLISH_EVERY
-                self._published.publish(metrics.families())
+                self._publish(metrics.families())
                 for resource, trouble in self._store.troubles().items():
                     self._log.trouble(f"watch {resource}", trouble)
             if not moved:
@@ -217,13 +250,32 @@ class SchedulerDaemon:
     def _finish(self, plane: Plane) -> None:
         """Decide nothing more; hear what became of the binds that went unanswered."""
         self._finish_until = self._clock.monotonic() + FINISH_WITHIN
+        self._settle(plane, self._finish_until)
+        raise StoppedError
+
+    def _settle(self, plane: Plane, until: float) -> None:
+        """Hear what became of the binds that went unanswered; by then they have landed or not."""
         while plane.pump.synced and plane.binder.in_doubt:
-            self._check()
             now = self._clock.monotonic()
+            if now > until:
+                return
+            self._check()
             plane.pump.poll(now)
             plane.dispatcher.settle(plane.binder.settle_doubts(now), now)
             self._store.wait(0.1)
-        raise StoppedError
+
+    def _take_up(self) -> bool:
+        """Whether the profile has become another one; planes are built from it from now on."""
+        if self._profiles is None or not self._profiles.look():
+            return False
+        plane = self._remake(self._profiles.good)
+        self._config = msgspec.structs.replace(self._config, plane=plane)
+        return True
+
+    def _publish(self, families: Iterable[Family]) -> None:
+        """Show some figures, and those of the daemon itself."""
+        own = self._profiles.families() if self._profiles is not None else ()
+        self._published.publish([*families, *own])
 
     # ------------------------------------------------------------ questions
 

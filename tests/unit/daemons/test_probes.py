@@ -2,30 +2,79 @@
 
 import http.client
 import socket
+import ssl
+import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.daemons import probes
-from stretto.daemons.probes import Page, Probes, address_of
+from stretto.daemons.guard import Admission
+from stretto.daemons.probes import MOST_AT_ONCE, Certificate, Page, Probes, Served, address_of
 
 PAGES = {
     "/livez": lambda: Page(True, "ok\n"),
     "/readyz": lambda: Page(False, "not synced yet\n"),
     "/metrics": lambda: Page(True, "stretto_nodes 5\n"),
 }
+GUARDED = frozenset({"/metrics"})
 
 
-@pytest.fixture
+class Book:
+    """Who may read what, by token."""
+
+    tokens = {  # noqa: RUF012
+        "right": Admission.ADMITTED,
+        "low": Admission.FORBIDDEN,
+        "while-the-server-is-away": Admission.UNCLEAR,
+    }
+
+    def admits(self, token: str, path: str) -> Admission:
+        return self.tokens.get(token, Admission.UNKNOWN)
+
+
+@pytest.fixture(scope="module")
 def served() -> Iterator[Probes]:
-    with Probes("127.0.0.1:0", PAGES, frozenset({"/metrics"})) as served:
+    with Probes("127.0.0.1:0", Served(PAGES, GUARDED)) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    return made(tmp_path_factory.mktemp("tls"), "one")
+
+
+@pytest.fixture(scope="module")
+def secure(certificate: Certificate) -> Iterator[Probes]:
+    with Probes("0.0.0.0:0", Served(PAGES, GUARDED, certificate, Book())) as served:
+        yield served
+
+
+def made(folder: Path, name: str) -> Certificate:
+    """A certificate that has signed itself."""
+    pair = Certificate(folder / f"{name}.crt", folder / f"{name}.key")
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    files = ["-keyout", str(pair.key), "-out", str(pair.cert), "-subj", f"/CN={name}"]
+    subprocess.run(["openssl", "req", "-x509", *curve, *files], check=True, capture_output=True)
+    return pair
 
 
 def ask(served: Probes, path: str, method: str = "GET") -> tuple[int, str]:
     line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=5)
     line.request(method, path)
+    said = line.getresponse()
+    text = said.read().decode()
+    line.close()
+    return said.status, text
+
+
+def ask_over_tls(served: Probes, path: str, authorization: str = "") -> tuple[int, str]:
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    line = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=5, context=trust)
+    line.request("GET", path, headers={"Authorization": authorization} if authorization else {})
     said = line.getresponse()
     text = said.read().decode()
     line.close()
@@ -48,12 +97,69 @@ def test_each_path_answers_what_it_should(served: Probes, path: str, code: int, 
     assert ask(served, path) == (code, text)
 
 
-def test_metrics_are_told_to_this_machine_only(
-    served: Probes, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("authorization", "metrics"),
+    [
+        ("", 401),
+        ("Bearer nobodys", 401),
+        ("Basic cmlnaHQ6cmlnaHQ=", 401),
+        ("right", 401),
+        ("Bearer low", 403),
+        ("Bearer while-the-server-is-away", 503),
+        ("Bearer right", 200),
+    ],
+)
+def test_beyond_this_machine_every_path_asks_who_it_is(
+    secure: Probes, authorization: str, metrics: int
 ) -> None:
-    monkeypatch.setattr(probes, "LOOPBACK", ())  # as if the question came from elsewhere
-    assert ask(served, "/metrics")[0] == 403
-    assert ask(served, "/livez")[0] == 200
+    is_known = metrics == 200
+    assert ask_over_tls(secure, "/metrics", authorization)[0] == metrics
+    assert ask_over_tls(secure, "/livez", authorization) == (200, "ok\n")
+    said = ask_over_tls(secure, "/readyz", authorization)
+    assert said == (503, "not synced yet\n" if is_known else "not ok\n")
+    assert ask_over_tls(secure, "/debug", authorization)[0] == 404
+
+
+def test_metrics_are_told_to_nobody_where_nobody_decides(certificate: Certificate) -> None:
+    with Probes("127.0.0.1:0", Served(PAGES, GUARDED, certificate)) as served:
+        assert ask_over_tls(served, "/metrics", "Bearer right")[0] == 401
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "", "192.0.2.1", "example.org"])
+def test_an_address_that_others_reach_needs_tls(host: str) -> None:
+    with pytest.raises(InputError, match="--tls-cert-file"):
+        Probes(f"{host}:0", Served(PAGES, GUARDED))
+
+
+def test_a_certificate_that_is_none_is_bad_input(certificate: Certificate) -> None:
+    wrong = Certificate(certificate.key, certificate.key)
+    with pytest.raises(InputError, match="certificate and its key"):
+        Probes("127.0.0.1:0", Served(PAGES, GUARDED, wrong))
+
+
+def test_a_certificate_that_was_renewed_is_taken_up(tmp_path: Path) -> None:
+    first, second = made(tmp_path, "first"), made(tmp_path, "second")
+    with Probes("127.0.0.1:0", Served(PAGES, GUARDED, first)) as served:
+        before = ssl.get_server_certificate(("127.0.0.1", served.port))
+        for old, new in zip(first, second, strict=True):
+            new.replace(old)
+        after = ssl.get_server_certificate(("127.0.0.1", served.port))
+    assert before != after
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
+def test_old_tls_is_refused(secure: Probes) -> None:
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+    old.minimum_version = ssl.TLSVersion.TLSv1_1
+    old.maximum_version = ssl.TLSVersion.TLSv1_1
+    with socket.create_connection(("127.0.0.1", secure.port)) as line, pytest.raises(ssl.SSLError):
+        old.wrap_socket(line)
+
+
+def test_plain_http_is_not_spoken_where_tls_is(secure: Probes) -> None:
+    with pytest.raises((OSError, http.client.HTTPException)):
+        ask(secure, "/livez")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
@@ -61,14 +167,45 @@ def test_nothing_but_get_is_answered(served: Probes, method: str) -> None:
     assert ask(served, "/livez", method)[0] == 501
 
 
+def test_a_body_is_not_read_however_long_it_says_that_it_is(served: Probes) -> None:
+    with socket.create_connection(("127.0.0.1", served.port)) as line:
+        line.sendall(b"GET /livez HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n")
+        assert line.recv(99).startswith(b"HTTP/1.0 200")
+
+
+@pytest.mark.parametrize(
+    ("head", "code"),
+    [
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"GET /livez HTTP/1.1\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", b"431"),
+        (b"GET /livez HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", b"431"),
+    ],
+)
+def test_a_head_has_its_bounds(served: Probes, head: bytes, code: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", served.port)) as line:
+        line.sendall(head)
+        assert code in line.recv(99)
+
+
 def test_a_port_that_is_taken_is_bad_input(served: Probes) -> None:
     with pytest.raises(InputError, match="free"):
-        Probes(f"127.0.0.1:{served.port}", PAGES, frozenset())
+        Probes(f"127.0.0.1:{served.port}", Served(PAGES))
 
 
-def test_a_client_that_says_nothing_holds_nobody_up(served: Probes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port)):
-        assert ask(served, "/livez") == (200, "ok\n")
+def test_a_client_that_says_nothing_holds_nobody_up(served: Probes, secure: Probes) -> None:
+    for each in (served, secure):
+        with socket.create_connection(("127.0.0.1", each.port)):
+            asked = ask if each is served else ask_over_tls
+            assert asked(each, "/livez") == (200, "ok\n")
+
+
+def test_more_clients_than_are_served_at_once_are_hung_up_on(served: Probes) -> None:
+    here = ("127.0.0.1", served.port)
+    with ExitStack() as lines:
+        for _ in range(MOST_AT_ONCE):
+            lines.enter_context(socket.create_connection(here))
+        late = lines.enter_context(socket.create_connection(here, timeout=5))
+        assert late.recv(1) == b""
 
 
 @pytest.mark.parametrize("text", ["10259", "host:", "host:x", "host:99999", ""])

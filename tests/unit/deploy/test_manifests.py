@@ -70,6 +70,12 @@ def test_the_profile_is_one_and_is_mounted_where_it_is_looked_for(tmp_path: Path
     assert str(named.parent) in mounts
 
 
+def test_the_certificate_is_made_where_it_is_looked_for() -> None:
+    named = {str(arguments()[each]) for each in ("tls_cert_file", "tls_private_key_file")}
+    makes = next(c for c in pod()["spec"]["initContainers"] if c["name"] == "certificate")
+    assert named <= set(makes["command"])
+
+
 def test_the_lease_is_the_one_that_the_role_is_about() -> None:
     role = one("Role", "rbac-scheduler.yaml")
     (name,) = {n for rule in role["rules"] for n in rule.get("resourceNames", ())}
@@ -99,6 +105,7 @@ def test_ports_are_named_where_they_are_asked_for() -> None:
     named = {each["name"]: each["containerPort"] for each in container["ports"]}
     probes = [container[f"{each}Probe"]["httpGet"] for each in ("startup", "liveness", "readiness")]
     assert {each["port"] for each in probes} <= set(named)
+    assert {each["scheme"] for each in probes} == {"HTTPS"}
     assert named["probes"] == int(arguments()["bind_address"].rpartition(":")[2])
 
 

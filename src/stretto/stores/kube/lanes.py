@@ -15,6 +15,8 @@ class Lane(Enum):
     """What a request is for."""
 
     LEASE = "lease"
+    #: Who somebody is who asks us, and what they may see.
+    REVIEW = "review"
     BIND = "bind"
     EVICT = "evict"
     STATUS = "status"
@@ -26,6 +28,7 @@ class Lane(Enum):
 
 WIDTH: Final[dict[Lane, int]] = {
     Lane.LEASE: 2,
+    Lane.REVIEW: 2,
     Lane.BIND: 32,
     Lane.EVICT: 8,
     Lane.STATUS: 8,
@@ -35,6 +38,10 @@ WIDTH: Final[dict[Lane, int]] = {
 }
 """Requests of a lane that may be under way at once. Binds gain a sixth from 16 to 64 connections
 against an idle API server, which sheds what is beyond its own bound (200 writes by default)."""
+
+
+UNFENCED: Final = frozenset({Lane.LEASE, Lane.REVIEW})
+"""Lanes of what a standby may send too: it changes nothing that a leader decides."""
 
 
 def lane_of(kind: Kind, otherwise: Lane) -> Lane:

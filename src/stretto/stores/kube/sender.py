@@ -15,7 +15,7 @@ import msgspec
 from stretto.base.errors import StrettoError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.stores.kube.answers import refused, status_of, unknown, unsent
-from stretto.stores.kube.lanes import WIDTH, Gate, Lane
+from stretto.stores.kube.lanes import UNFENCED, WIDTH, Gate, Lane
 from stretto.stores.kube.line import Answer, Line, LostError, NotSentError, Request
 from stretto.stores.kube.options import Backoff, KubeOptions
 from stretto.stores.store import Replies, Reply
@@ -60,7 +60,7 @@ class Sender:
         self.line = line
         self._rng = rng
         self._gates = {lane: Gate(width) for lane, width in WIDTH.items()}
-        #: Whether writes may be begun now, the lease's own aside: only a leader's may.
+        #: Whether writes may be begun now, leases and reviews aside: only a leader's may.
         self.may_write: Callable[[], bool] = lambda: True
 
     @property
@@ -101,7 +101,7 @@ class Sender:
         backoff, gate = Backoff(self.options, self._rng), self._gates[write.lane]
         maybe = ""
         while True:
-            if write.lane is not Lane.LEASE and not self.may_write():
+            if write.lane not in UNFENCED and not self.may_write():
                 return self._without(write, maybe, "we do not lead")
             if batch.gone:
                 return self._without(write, maybe, batch.gone)

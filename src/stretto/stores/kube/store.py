@@ -11,6 +11,7 @@ from stretto.stores.kube.line import Line
 from stretto.stores.kube.loop import LoopThread
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.reads import Reads
+from stretto.stores.kube.reviews import Caller, Reviews
 from stretto.stores.kube.sender import Sender
 from stretto.stores.kube.watch import KubeWatch
 from stretto.stores.kube.writes import Writes
@@ -84,7 +85,10 @@ class KubeStore:
         return line, sender, reads, Writes(sender, reads)
 
     def fence(self, may_write: Callable[[], bool]) -> None:
-        """Begin no write, leases aside, while ``may_write`` says no: it is asked before each."""
+        """Begin no write while ``may_write`` says no: it is asked before each.
+
+        Leases and reviews are for everybody.
+        """
         self._sender.may_write = may_write
 
     # ------------------------------------------------------------ how it goes
@@ -103,6 +107,26 @@ class KubeStore:
     def absent(self) -> list[str]:
         """Resources that are watched for, and that the server does not have yet."""
         return sorted(each.kind.resource for each in self._watches if each.is_absent)
+
+    # ------------------------------------------------------------ who asks us
+
+    def caller(self, token: str) -> Caller | None:
+        """Whose a token is, by the server; ``None`` for nobody's.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            NotAllowedError: the right to ask (create tokenreviews) is missing.
+        """
+        return self._loop.run(Reviews(self._sender).caller(token))
+
+    def may_get(self, caller: Caller, path: str) -> bool:
+        """Whether somebody may read a path, by the server's own rules.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            NotAllowedError: the right to ask (create subjectaccessreviews) is missing.
+        """
+        return self._loop.run(Reviews(self._sender).may_get(caller, path))
 
     # ------------------------------------------------------------ reads
 
