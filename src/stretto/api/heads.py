@@ -148,6 +148,24 @@ class ObjectHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     kind: str = ""
 
 
+def images_key(head: PodHead) -> bytes:
+    """The images of a pod's containers as they came."""
+    spec = head.spec
+    return "\0".join([each.image for each in (*spec.init_containers, *spec.containers)]).encode()
+
+
+def image_names(head: PodHead) -> tuple[str, ...]:
+    """The full names of the images of a pod's containers, sorted, each as often as it is used."""
+    spec = head.spec
+    names = [image_name(each.image) for each in (*spec.init_containers, *spec.containers)]
+    return tuple(sorted(names))
+
+
+def image_name(name: str) -> str:
+    """An image's name with its tag, ``latest`` where none is written."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
 _POD_DECODER: Final = msgspec.json.Decoder(PodHead)
 _OBJECT_DECODER: Final = msgspec.json.Decoder(ObjectHead)
 

@@ -93,7 +93,7 @@ class Pump:
         self._workloads: dict[str, Record] = {}
         self._feeds = [
             _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
-            _Feed(NODE, lambda events, _: self._ingest.nodes(events), self._known_nodes),
+            _Feed(NODE, self._apply_nodes, self._known_nodes),
             _Feed(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
             _Feed(QUEUE, self._apply_queues, lambda: _by_uid(self._queues)),
             _Feed(WORKLOAD_POD_GROUP, self._apply_workloads, lambda: _by_uid(self._workloads)),
@@ -178,6 +178,13 @@ class Pump:
 
     def _count(self, feed: _Feed, events: int) -> None:
         self.applied[feed.kind.kind] = self.applied.get(feed.kind.kind, 0) + events
+
+    def _apply_nodes(self, events: Sequence[Event], now: float) -> None:
+        classes = self._cluster.classes
+        told = classes.by_image
+        self._ingest.nodes(events)
+        if classes.by_image and not told and len(self._cluster.pods):
+            self._ingest.read_again(self._store.list(POD).records, now)
 
     def _apply_groups(self, events: Sequence[Event], _: float) -> None:
         self._ingest.groups(_follow(self._groups, events))

@@ -21,7 +21,6 @@ mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings un
 """
 
 from collections.abc import Mapping
-from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,16 +30,16 @@ from stretto.api.kinds import NAMESPACE, POD_DISRUPTION_BUDGET, Kind
 from stretto.api.yaml_text import load_documents
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.registry import Registry
-from stretto.framework import arguments as read
 from stretto.framework.constraints import PodConstraints
 from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule
 from stretto.framework.guarded import Guarded, guard
 from stretto.framework.plugins.gpu_policies import FGD
+from stretto.framework.plugins.image_locality import ImageLocality
 from stretto.framework.plugins.pod_topology_spread import default_spread
 from stretto.framework.plugins.table import RULES
 from stretto.framework.plugins.volumes import VolumeRule
-from stretto.framework.preemption_form import read_preemption
 from stretto.framework.profile_form import Form, read_forms
+from stretto.framework.profile_settings import read_settings
 from stretto.framework.program import DevicePick, Pick, TypicalPods
 from stretto.framework.selection import PICKS, TieRule
 from stretto.state.claims import CommitMode, ConflictMode
@@ -50,35 +49,8 @@ from stretto.state.domain_terms import DefaultSpread
 from stretto.state.preemption import PreemptionRules
 from stretto.state.whole import CURES, OWNER_KINDS, VOLUME_KINDS
 
-ALL_MEMBERS: Final = "all"
-"""In place of a number in ``minMember``: all pods that exist must fit together."""
-MAX_DELAY: Final = 86_400.0
-"""Longest delay between retries, in seconds: a day."""
-MAX_MEMBERS: Final = 1_000_000
-"""Largest gang: as many pods as a cluster may hold."""
 MAX_FILE: Final = 1 << 20
 """Bytes of a profile's file; a long one has a few thousand."""
-
-
-DEVICE_PICKS: Final[Mapping[str, DevicePick]] = {
-    "fullest": DevicePick.FULLEST,
-    "scored": DevicePick.SCORED,
-    "random": DevicePick.RANDOM,
-}
-"""Ways to pick devices by their name in a profile."""
-
-_OWN_KEYS: Final = (
-    "tieRule",
-    "devicePick",
-    "gang",
-    "backoff",
-    "retry",
-    "conflicts",
-    "commit",
-    "preemption",
-    "schedulerNames",
-    "rules",
-)
 
 
 def _policy(name: str, ties: str, devices: str) -> dict[str, Any]:
@@ -86,15 +58,6 @@ def _policy(name: str, ties: str, devices: str) -> dict[str, Any]:
     score = {"disabled": [{"name": "*"}], "enabled": [{"name": name, "weight": 1}]}
     own = {"tieRule": ties, "devicePick": devices}
     return {"profiles": [{"plugins": {"score": score}, "stretto": own}]}
-
-
-class RuleBook(Enum):
-    """By whose rules pods are placed."""
-
-    #: The profile's own filters and scores, by class.
-    FAST = "fast"
-    #: kube-scheduler's default profile to the quirk, pod by pod.
-    EXACT = "exact"
 
 
 PROFILES: Final[Registry[Mapping[str, Any]]] = Registry(
@@ -184,7 +147,8 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         kube-scheduler counts devices like any other resource and reads pods and nodes in full.
         """
         if not self.exact:
-            return msgspec.structs.replace(config, volumes=self.asks_volumes)
+            replace = msgspec.structs.replace
+            return replace(config, volumes=self.asks_volumes, images=self.asks_images)
         return msgspec.structs.replace(config, whole=True, device_kinds={})
 
     @property
@@ -226,6 +190,11 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     def asks_volumes(self) -> bool:
         """Whether some rule looks at the volumes of pods."""
         return any(isinstance(rule, VolumeRule) for rule in self.filters)
+
+    @property
+    def asks_images(self) -> bool:
+        """Whether some rule looks at the images of nodes."""
+        return any(isinstance(rule, ImageLocality) for rule, _ in self.scores)
 
     @property
     def asked_filters(self) -> tuple[FilterRule, ...]:
@@ -321,7 +290,7 @@ def _profile(form: Form, rules: Registry[type[Rule]]) -> Profile:
     )
     filters = [made[name] for name in form.filters]
     scores = [(made[name], weight) for name, weight in form.scores]
-    settings = _settings(form)
+    settings = read_settings(form)
     if settings["exact"] and form.names_rules:
         expected = "neither plugins nor pluginConfig: these rules come with their own weights"
         raise InputError(f"{form.where}.rules", "exact", expected)
@@ -350,49 +319,3 @@ def _make(rule: type[Rule], arguments: Any, where: str) -> Rule:
         told = f"{type(error).__name__}: {error}"
         expected = f"a rule {rule.NAME} that can be made of its arguments"
         raise InputError(where or f"rule {rule.NAME}", told, expected) from error
-
-
-def _settings(form: Form) -> dict[str, Any]:
-    """Stretto's own settings as fields of ``Profile``."""
-    where = form.where
-    own = read.mapping(form.own, _OWN_KEYS, where)
-    names = read.sequence(own.get("schedulerNames"), f"{where}.schedulerNames")
-    others = [read.text(n, f"{where}.schedulerNames[{i}]") for i, n in enumerate(names)]
-    delays = read.mapping(own.get("backoff"), ("initialSeconds", "maxSeconds"), f"{where}.backoff")
-    delays = {"initialSeconds": 1.0, "maxSeconds": 10.0, **form.backoff, **delays}
-    longest = read.number(delays["maxSeconds"], 1e-3, MAX_DELAY, f"{where}.backoff.maxSeconds")
-    first = read.number(delays["initialSeconds"], 1e-3, longest, f"{where}.backoff.initialSeconds")
-    retry = own.get("retry", True)
-    if not isinstance(retry, bool):
-        raise InputError(f"{where}.retry", retry, "true or false")
-
-    def choice(key: str, default: str, choices: list[str]) -> str:
-        return read.one_of(own.get(key, default), choices, f"{where}.{key}")
-
-    picked = choice("devicePick", "fullest", list(DEVICE_PICKS))
-    return {
-        "scheduler_names": tuple(dict.fromkeys((form.scheduler_name, *others))),
-        "ties": TieRule(choice("tieRule", "rotate", [each.value for each in TieRule])),
-        "device_pick": DEVICE_PICKS[picked],
-        "min_members": _min_members(own.get("gang"), f"{where}.gang"),
-        "first_delay": first,
-        "longest_delay": longest,
-        "retry": retry,
-        "conflicts": ConflictMode(choice("conflicts", "fit", [m.value for m in ConflictMode])),
-        "preemption": read_preemption(own.get("preemption"), f"{where}.preemption"),
-        "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
-        "exact": RuleBook(choice("rules", "fast", [r.value for r in RuleBook])) is RuleBook.EXACT,
-    }
-
-
-def _min_members(value: Any, where: str) -> Mapping[str, int | str]:
-    """``minMember``: a number of pods or ``all`` by the kind of an owner."""
-    gang = read.mapping(value, ("minMember",), where)
-    table = gang.get("minMember") or {}
-    found: dict[str, int | str] = {}
-    for kind, count in read.mapping(table, table, f"{where}.minMember").items():
-        place = f"{where}.minMember.{kind}"
-        if count != ALL_MEMBERS and isinstance(count, str):
-            raise InputError(place, count, f"a number of pods from 1 on, or {ALL_MEMBERS!r}")
-        found[kind] = count if count == ALL_MEMBERS else read.whole(count, 1, MAX_MEMBERS, place)
-    return found

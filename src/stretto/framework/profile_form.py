@@ -45,6 +45,7 @@ DEFAULT_SCORES: Final[Mapping[str, int]] = {
     "PodTopologySpread": 2,
     "InterPodAffinity": 2,
     "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
 }
 """Scores of a profile that says nothing, with kube-scheduler's weights."""
 

@@ -27,6 +27,7 @@ from stretto.framework.kernels_numpy_point import Program, State
 from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.profile import Profile
 from stretto.framework.program import Batch, Choice, Pick, ScoreCache, TypicalPods, no_typical_pods
+from stretto.framework.renewals import Renewals
 from stretto.framework.scores import compile_scores, fgd_thresholds
 from stretto.framework.selection import PICKS, TieRule, Turns, drawn_order
 from stretto.framework.tiers import kernel
@@ -60,6 +61,8 @@ class Engine:
             cluster.nodes,
             lambda: self._static_view,
         )
+        #: Static scores that nodes' images change.
+        self.renewals = Renewals(profile, cluster.nodes, self.eligibility)
         #: Class constants.
         self.compiler = ClassCompiler(cluster, self.eligibility)
         #: Compiled slot-local scores.
@@ -143,7 +146,7 @@ class Runtime:
         #: A plain profile (amounts, ports, devices, static rows) keeps no rows of scores.
         self._plain = self._kernel.place_plain is not None and engine.is_plain
         self._entries = Entries(keep_rows=not self._plain)
-        self._workload = 0
+        self._workload = self._renewed = 0
         self._zones = Turns()
         self._order_seed = rng.child("order").randint(0, 1 << 62)
 
@@ -165,6 +168,8 @@ class Runtime:
         if self._zones.follow(slots, self.own_block):
             self._entries.cut_anew(len(self._zones.ranges.first) - 1)
         self._follow_others()
+        if self.engine.renewals.matter:
+            self._renewed = self.engine.renewals.follow(self.columns, self._renewed)
 
     def _follow_others(self) -> None:
         """Bring the counts of other pods up to date, where any rule counts some."""

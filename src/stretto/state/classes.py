@@ -20,7 +20,14 @@ import numpy.typing as npt
 
 from stretto.api.codec import decode_as
 from stretto.api.effective import HostPort, host_ports, requests
-from stretto.api.heads import NO_BYTES, MetaHead, PodHead, decode_pod_head
+from stretto.api.heads import (
+    NO_BYTES,
+    MetaHead,
+    PodHead,
+    decode_pod_head,
+    image_names,
+    images_key,
+)
 from stretto.api.pods import Pod, PodResourceClaim, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
@@ -77,6 +84,8 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     asks: Asks = NO_ASKS
     #: What it wants of other pods, and where its pods count.
     wants: Wants = NO_WANTS
+    #: Full names of its containers' images, sorted; empty while no node reports any.
+    images: tuple[str, ...] = ()
 
 
 class Classes:
@@ -97,6 +106,8 @@ class Classes:
         self._free_ids: list[int] = []
         self._next_serial = 1
         self._by_body: dict[bytes, int] = {}
+        #: Whether the images of pods are part of their classes.
+        self.by_image = False
         self._asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
         #: uint8[class]: not 0 where a claim needs more than amounts; ``STAGED`` is set where it is
         #: not placed by score alone.
@@ -156,6 +167,8 @@ class Classes:
             key.append(container.ports)
         if spec.resource_claims is not NO_BYTES:
             key.append(b"c" + bytes(spec.resource_claims))
+        if self.by_image:
+            key.append(images_key(head))
         raw = _SEPARATOR.join(key)
         found = self._by_bytes.get(raw)
         if found is None:
@@ -164,6 +177,12 @@ class Classes:
                 self._by_bytes.clear()
             self._by_bytes[raw] = found
         return found
+
+    def tell_images(self) -> None:
+        """From now on the images of pods are part of their classes."""
+        self.by_image = True
+        self._by_bytes.clear()
+        self._by_body.clear()
 
     def intern_shared(self, head: PodHead | None, body: bytes) -> int:
         """The class of a pod whose body many pods share: Python keeps the hash of ``body``."""
@@ -226,6 +245,7 @@ class Classes:
                 made.devices,
                 made.spec,
                 made.asks,
+                made.images,
             ],
             order="sorted",
         )
@@ -296,6 +316,7 @@ class Classes:
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
             asks=_asks(head.metadata),
+            images=image_names(head) if self.by_image else (),
         )
 
     def _forget(self, class_id: int) -> None:

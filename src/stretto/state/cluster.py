@@ -58,6 +58,8 @@ class ClusterConfig(msgspec.Struct, frozen=True):
     whole: bool = False
     #: Whether the records of pods that name claims or disks are kept, for rules about volumes.
     volumes: bool = False
+    #: Whether the images of nodes are kept, and those of pods are part of their class.
+    images: bool = False
 
 
 class Cluster:
@@ -70,7 +72,7 @@ class Cluster:
         #: Exact amounts by slot.
         self.ledger = Ledger(self.config.fan_out)
         #: Static facts by slot.
-        self.nodes = Nodes()
+        self.nodes = Nodes(images=self.config.images)
         #: NUMA nodes of machines, and who holds what of them.
         self.topology = self.nodes.topology = Topology(self.ledger)
         #: Pods as rows.

@@ -174,6 +174,14 @@ class Eligibility(Generic[V]):
         self._filters.keep(filter_rows)
         self._scores.keep(score_rows)
 
+    def renew_score(self, rule: int) -> SlotArray:
+        """Ask one score anew wherever it has a say; int64[k]: slots that have another value.
+
+        For scores that depend on what other nodes are too.
+        """
+        self._catch_up()
+        return self._scores.renew(rule)
+
     def grow(self, size: int) -> None:
         """Make the rows at least ``size`` slots long."""
         self._filters.widen(size)

@@ -167,6 +167,14 @@ class Ingest:
         self._confirm(np.array(list(echoes), np.int64), now)
         self._newcomers.add(fresh, now)
 
+    def read_again(self, records: Iterable[Record], now: float) -> None:
+        """Pods that wait, as they are: their classes tell more than when they came."""
+        pods = self._cluster.pods
+        for record in records:
+            row = pods.row(record.uid)
+            if row is not None and pods.slot[row] == NO_SLOT and not record.node:
+                self._change(row, record, decode_pod_head(record.body), now)
+
     def end(self, row: int) -> None:
         """A pod has gone: give back what it had, and its row."""
         cluster, pods = self._cluster, self._cluster.pods

@@ -57,6 +57,8 @@ def apply_nodes(cluster: Cluster, events: Iterable[Event]) -> None:
             cluster.abnormal.pop(key, None)
         except (msgspec.DecodeError, InputError, RecursionError) as error:
             cluster.abnormal[key] = str(error)
+    if cluster.nodes.images.active and not cluster.classes.by_image:
+        cluster.classes.tell_images()
 
 
 def apply_workload_groups(cluster: Cluster, events: Iterable[Event]) -> None:

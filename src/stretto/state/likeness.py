@@ -6,7 +6,7 @@ template come together.
 
 from typing import Final
 
-from stretto.api.heads import NO_BYTES, PodHead
+from stretto.api.heads import NO_BYTES, PodHead, images_key
 
 Made = tuple[int, int, int, int, int]
 """Class id, priority, number of traits and tag of a pod, and the number of its template."""
@@ -49,3 +49,8 @@ def likeness(namespace: str, head: PodHead) -> bytes:
         key.append(container.resources)
         key.append(container.ports)
     return _SEPARATOR.join(key)
+
+
+def likeness_with_images(namespace: str, head: PodHead) -> bytes:
+    """The same where classes tell images."""
+    return _SEPARATOR.join((likeness(namespace, head), images_key(head)))

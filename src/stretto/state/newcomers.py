@@ -17,7 +17,7 @@ from stretto.base.tuples import tuples_of
 from stretto.state.changes import Arrival
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
-from stretto.state.likeness import Made, likeness
+from stretto.state.likeness import Made, likeness, likeness_with_images
 from stretto.state.pods import NewRows
 from stretto.state.queue_ingest import UNIT_MARKS
 from stretto.state.ranks import Ranks, note_stay
@@ -40,6 +40,7 @@ class Newcomers:
         self._cluster = cluster
         self._ranks = ranks
         self._templates = 0
+        self._likeness = likeness
 
     def add(self, events: Sequence[Event], now: float) -> None:
         """Rows for pods of which no row is known; each of the events has another uid."""
@@ -50,6 +51,8 @@ class Newcomers:
         # given up while a batch is read, so it holds to the batch's end.
         alike: dict[bytes, Made] = {}
         ours = self._cluster.config.scheduler_names
+        by_image = self._cluster.classes.by_image
+        key_of_head = self._likeness = likeness_with_images if by_image else likeness
         for event in events:
             record, head = event.record, event.head
             try:
@@ -61,7 +64,7 @@ class Newcomers:
                     and not (record.node or head.spec.node_name or record.deleting)
                 ):
                     state = _PENDING
-                    key = likeness(record.namespace, head)
+                    key = key_of_head(record.namespace, head)
                     mine = alike.get(key) or self._make(record, head, key, alike)
                 else:
                     read = self._read(record, head, alike)
@@ -97,7 +100,7 @@ class Newcomers:
             record.deleting or spec.scheduler_name not in cluster.config.scheduler_names
         ):
             return None
-        key = likeness(record.namespace, head)
+        key = self._likeness(record.namespace, head)
         made = alike.get(key) or self._make(record, head, key, alike)
         return _BOUND if bound else _GATED if spec.is_gated else _PENDING, made
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from stretto.api.core import Node, Taint
 from stretto.api.selectors import NODE_NAME, NodeTerm, Operator, Rule
+from stretto.state.images import Images
 from stretto.state.labels import BoolArray, Labels, SlotArray
 from stretto.state.topology import Topology
 from stretto.state.topology_reports import Reports
@@ -28,8 +29,8 @@ NO_RANK: Final = np.iinfo(np.int32).max
 class Nodes:
     """Names, labels, taints and cordons of all slots."""
 
-    def __init__(self) -> None:
-        """Start with no slot."""
+    def __init__(self, *, images: bool = False) -> None:
+        """Start with no slot; ``images`` keeps those that nodes report."""
         #: Rises with every change of any node; equal versions mean equal answers.
         self.version: int = 0
         #: uint8[slot]: 1 where a node lives.
@@ -46,6 +47,8 @@ class Nodes:
         self.zones: list[str] = []
         #: Labels of every slot.
         self.labels = Labels()
+        #: Images that nodes report.
+        self.images = Images(wanted=images)
         #: What node agents report.
         self.reports = Reports()
         #: NUMA nodes of machines; ``None`` where nobody keeps them.
@@ -116,6 +119,8 @@ class Nodes:
             self._settle(slot, meta.name)
             self.uids[slot] = meta.uid
             changed = Cure.NODE_ADDED
+            self.images.recount()
+        self.images.put(slot, node.status.images)
         self.versions[slot] = meta.resource_version
         if self.labels.put(slot, meta.labels):
             changed |= Cure.NODE_LABELS
@@ -137,6 +142,8 @@ class Nodes:
             texts[slot] = ""
         self.live[slot] = self.unschedulable[slot] = 0
         self.labels.remove(slot)
+        self.images.remove(slot)
+        self.images.recount()
         self._set_taints(slot, ())
         self._rank[slot] = NO_RANK
         self.version += 1

@@ -136,6 +136,22 @@ class StaticRows:
         for start in range(0, len(live), step):
             self._patch_live(live[start : start + step])
 
+    def renew(self, rule: int) -> SlotArray:
+        """Ask one rule again in every row in which it has a say; int64[k]: slots that differ."""
+        self._memo = {key: kept for key, kept in self._memo.items() if key[0] != rule}
+        live = self._nodes.live_slots()
+        changed = np.zeros(len(live), np.bool_)
+        for row, ids in enumerate(self._rows):
+            parts = [part for i in ids if (part := self._parts[i]) is not None]
+            if all(part.rule != rule for part in parts):
+                continue
+            said = [self._kind.judge(part.rule, part.pod, live) for part in parts]
+            values = self._kind.join(said, len(live))
+            changed |= values != self.array[row, live]
+            self.array[row, live] = values
+            self.uniform[row] = _common(values)
+        return live[changed]
+
     def _patch_live(self, live: SlotArray) -> None:
         """Ask each part once about these slots, and join the answers row by row."""
         said = [

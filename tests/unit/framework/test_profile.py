@@ -68,6 +68,7 @@ def test_the_default_profile_spreads_with_kubernetes_weights() -> None:
         "NodeResourcesFit": 1,
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
+        "ImageLocality": 1,
         "NodeResourcesBalancedAllocation": 1,
     }
     assert (profile.ties, profile.tie_rule) == (TieRule.ROTATE, Pick.ROTATE)
@@ -125,7 +126,7 @@ def test_a_profile_may_give_the_typical_pods_itself() -> None:
 def test_rules_are_told_apart_by_what_they_depend_on() -> None:
     profile = load_profile("default")
     names = [r.NAME for r, _ in profile.static_scores]
-    assert names == ["TaintToleration", "NodeAffinity", "PodConstraints"]
+    assert names == ["TaintToleration", "NodeAffinity", "ImageLocality", "PodConstraints"]
     assert len(profile.slot_scores) == 2
     assert len(profile.static_filters) == 6
     assert profile.asked_filters == ()
@@ -145,6 +146,7 @@ def test_a_file_in_kubernetes_form_is_read(tmp_path: Path) -> None:
         "NodeResourcesFit": 5,
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
+        "ImageLocality": 1,
     }
     assert (profile.ties, profile.tie_rule) == (TieRule.NAME, Pick.RANK)
     assert dict(profile.min_members) == {"Job": "all", "ReplicaSet": 2}
@@ -235,10 +237,10 @@ def test_the_score_of_the_fit_can_be_disabled() -> None:
 
 
 def test_the_sum_of_weights_is_bounded() -> None:
-    enabled = [{"name": "FGD", "weight": 308}]
+    enabled = [{"name": "FGD", "weight": 307}]
     assert load_profile(plugins(score={"enabled": enabled}))
     with pytest.raises(InputError, match=r"weights that add to 320.*at most 319"):
-        load_profile(plugins(score={"enabled": [{"name": "FGD", "weight": 309}]}))
+        load_profile(plugins(score={"enabled": [{"name": "FGD", "weight": 308}]}))
 
 
 def test_points_that_are_others_business_may_be_switched_off_but_not_extended() -> None:

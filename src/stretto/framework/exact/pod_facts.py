@@ -12,6 +12,7 @@ import msgspec
 
 from stretto.api import effective
 from stretto.api.effective import HostPort
+from stretto.api.heads import image_name
 from stretto.api.pods import Pod
 from stretto.base.errors import InputError
 from stretto.framework.exact import requests
@@ -172,8 +173,3 @@ def started(time: str | None) -> int:
     if time is None:
         return NEVER_STARTED
     return round(datetime.fromisoformat(time).timestamp() * 1e6)
-
-
-def image_name(name: str) -> str:
-    """An image's name with its tag, ``latest`` where none is written."""
-    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"

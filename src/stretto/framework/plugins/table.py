@@ -17,6 +17,7 @@ from stretto.framework.plugins.gpu_policies import (
     GpuPacking,
     Random,
 )
+from stretto.framework.plugins.image_locality import ImageLocality
 from stretto.framework.plugins.inter_pod_affinity import InterPodAffinity
 from stretto.framework.plugins.load_aware import LoadAware
 from stretto.framework.plugins.node_affinity import NodeAffinity
@@ -55,6 +56,7 @@ RULES: Final[Registry[type[Rule]]] = Registry(
         "InterPodAffinity": InterPodAffinity,
         "DynamicResources": DynamicResources,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
+        "ImageLocality": ImageLocality,
         "NodeLabel": NodeLabel,
         "SubCluster": SubCluster,
         "LoadAware": LoadAware,

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.control.dispatcher.units import GROUP_NAME
-from stretto.framework.profile import ALL_MEMBERS
+from stretto.framework.profile_settings import ALL_MEMBERS
 from stretto.lab.chaos.kin import LABEL, Kin, spec_of
 from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster import GPU_PRODUCT, SCHEDULER_NAME

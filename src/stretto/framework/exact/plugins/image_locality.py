@@ -6,16 +6,12 @@ import numpy as np
 
 from stretto.framework.exact.contract import ScorePlugin
 from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.normalise import TOP, at
+from stretto.framework.exact.normalise import at, bytes_there
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import IntArray
 
 NAME: Final = "ImageLocality"
-LEAST: Final = 23 * 1024 * 1024
-"""Bytes below which images are fetched too quickly to matter."""
-MOST: Final = 1000 * 1024 * 1024
-"""Bytes a container above which more does not matter."""
 
 
 class ImageLocality(ScorePlugin):
@@ -39,6 +35,4 @@ def _scores(images: tuple[str, ...], nodes: NodeColumns) -> IntArray:
         if holders:
             spread = len(holders) / nodes.count
             there[list(holders)] += int(float(nodes.image_sizes[name]) * spread)
-    most = MOST * len(images)
-    scores: IntArray = TOP * (np.clip(there, LEAST, most) - LEAST) // (most - LEAST)
-    return scores
+    return bytes_there(there, len(images))
