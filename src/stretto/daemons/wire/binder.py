@@ -17,7 +17,7 @@ import numpy.typing as npt
 from stretto.api.handover import LOCK, LOCK_BINDER, Hand, Standing, locked, rejected
 from stretto.api.kinds import POD_GROUP
 from stretto.base.clock import Clock
-from stretto.control.scheduler.preempt import Preempting
+from stretto.control.scheduler.preempt import Domain, Preempting
 from stretto.control.scheduler.shard import Shard
 from stretto.daemons.wire.view import View
 from stretto.framework.finder import Found
@@ -30,7 +30,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.columns import Columns
 from stretto.state.preemption import PreemptionRules
 from stretto.state.topology_ingest import device_mask
-from stretto.state.units import Cure, Why
+from stretto.state.units import Cure, Unit, Why
 from stretto.stores.store import Bind, Code, Outcome, Patch, Replies, Reply, Store
 
 ANY_NUMBER: Final = 1 << 30
@@ -187,6 +187,14 @@ class Named:
 
     def expect(self, rows: Sequence[int]) -> None:
         """Nothing is prepared."""
+
+    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Domain]:
+        """Where the unit may go was looked at when it was decided."""
+        del unit, rows, needed
+        return (None,)
+
+    def keep_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
+        """Every pod has one node to go to."""
 
     def find(self, row: int) -> Found:
         """The node that was decided, and who must leave it."""

@@ -221,7 +221,7 @@ class ShardPlane(Plane):
         return min(super().next_due(), self.heart.next_due(), self.view.next_due())
 
     def _new_evictor(self) -> Evictor:
-        judge = self._preemption_judge()
+        judge = self._judge_of_victims()
         return ShardEvictor(self.cluster, self.units, self.store, judge, self._failpoint)
 
     # ------------------------------------------------------------ what comes back
@@ -289,8 +289,8 @@ class ShardPlane(Plane):
 
     def _follow_partitions(self) -> None:
         """The blocks most of whose nodes are in our share are tried first."""
-        owners, slots = self.view.owners, self.cluster.ledger.slots
-        seen = (slots.version, self.view.owners_version)
+        owners, slots = self.view.owners.by_node, self.cluster.ledger.slots
+        seen = (slots.version, self.view.owners.version)
         if seen == self._partition_of:
             return
         self._partition_of = seen

@@ -42,7 +42,7 @@ class NodeShares:
         if now < self._next:
             return 0
         self._next = now + EVERY
-        if not shards or (len(shards) < 2 and not self._view.owners):
+        if not shards or (len(shards) < 2 and not self._view.owners.by_node):
             return 0
         moves = dict(self._homeless(shards))
         if not moves and now >= self._balance_at:
@@ -54,7 +54,7 @@ class NodeShares:
         replies = self._view.patch(NODE, patches)
         for patch, reply in zip(patches, replies, strict=True):
             if reply.outcome is Outcome.OK:
-                self._view.owners[patch.name] = moves[patch.name]
+                self._view.owners.put(patch.name, moves[patch.name])
         return sum(reply.outcome is Outcome.OK for reply in replies)
 
     def _zone(self, node: str) -> str:
@@ -63,7 +63,7 @@ class NodeShares:
 
     def _homeless(self, shards: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Nodes without a living shard, each with the shard that has the fewest."""
-        owners, nodes = self._view.owners, self._cluster.nodes.by_name
+        owners, nodes = self._view.owners.by_node, self._cluster.nodes.by_name
         homeless = [node for node in nodes if owners.get(node) not in shards]
         if not homeless:
             return
@@ -79,7 +79,7 @@ class NodeShares:
 
     def _evening(self, shards: Sequence[str]) -> Iterator[tuple[str, str]]:
         """Nodes of the shard with the most for the one with the fewest, if that is twice less."""
-        owners, nodes = self._view.owners, self._cluster.nodes.by_name
+        owners, nodes = self._view.owners.by_node, self._cluster.nodes.by_name
         total = Counter(dict.fromkeys(shards, 0))
         total.update(owners[node] for node in nodes if owners.get(node) in shards)
         most = max(shards, key=lambda name: (total[name], name))

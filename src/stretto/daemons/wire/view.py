@@ -16,12 +16,13 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from stretto.api.handover import OWNER, Standing, read, standing_of
-from stretto.api.heads import PodHead, decode_object_head, decode_pod_head
+from stretto.api.handover import Standing, read, standing_of
+from stretto.api.heads import PodHead, decode_pod_head
 from stretto.api.kinds import NODE, POD, RESERVATION, Kind
 from stretto.api.patch import PatchType
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
+from stretto.daemons.wire.owners import NodeWatch, Owners
 from stretto.daemons.wire.passing import PassingStore
 from stretto.stores.store import (
     EVERYTHING,
@@ -48,8 +49,6 @@ EARLY: Final = Reply(Outcome.REFUSED, Code.UNAVAILABLE, "the pod has no node yet
 """The answer to who says too early that a pod has a node."""
 _SHORTEST: Final = 1e-6
 """Seconds that a pod is kept back at least, once it is."""
-_OWNER: Final = OWNER.encode()
-_NOTES: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class Known(msgspec.Struct):
@@ -80,10 +79,8 @@ class View(PassingStore):
         super().__init__(inner)
         #: Pods without a node, by uid.
         self.known: dict[str, Known] = {}
-        #: Shard whose partition a node is in, by the node's name.
-        self.owners: dict[str, str] = {}
-        #: Rises when the owner of a node changes.
-        self.owners_version = 0
+        #: In whose share nodes are.
+        self.owners = Owners()
         #: Pods that came back since they were last asked for.
         self.returned: list[str] = []
         self._names = names
@@ -123,10 +120,7 @@ class View(PassingStore):
         """The objects of a kind, as the role sees them."""
         listing = self._inner.list(kind, selection)
         if kind is NODE and selection == EVERYTHING:
-            self.owners.clear()
-            self.owners_version += 1
-            for record in listing.records:
-                self._note_owner(record)
+            self.owners.begin(listing.records)
         if kind is not POD:
             return listing
         if selection == EVERYTHING:
@@ -146,7 +140,7 @@ class View(PassingStore):
         if kind is POD:
             return _PodWatch(self, self._inner.watch(kind, since // SCALE))
         watch = self._inner.watch(kind, since)
-        return _NodeWatch(self, watch) if kind is NODE else watch
+        return NodeWatch(self.owners, watch) if kind is NODE else watch
 
     def next_due(self) -> float:
         """Clock time at which a pod that is kept back comes; infinity for none."""
@@ -266,28 +260,6 @@ class View(PassingStore):
                 seen.append(Event(EventType.ADDED, wide))
         return seen
 
-    def note_owner(self, event: Event) -> None:
-        """Whose partition a node is in that has changed."""
-        if event.type is EventType.DELETED:
-            self.owners_version += self.owners.pop(event.record.name, None) is not None
-        else:
-            self._note_owner(event.record)
-
-    def _note_owner(self, record: Record) -> None:
-        owner = None
-        if _OWNER in record.body:
-            try:
-                notes = _NOTES.decode(decode_object_head(record.body).metadata.annotations)
-                owner = (notes or {}).get(OWNER) or None
-            except (InputError, msgspec.DecodeError):
-                owner = None
-        if owner != self.owners.get(record.name):
-            self.owners_version += 1
-            if owner:
-                self.owners[record.name] = owner
-            else:
-                del self.owners[record.name]
-
     def _read(self, record: Record, head: PodHead | None) -> Known | None:
         """A pod without a node as its annotations have it; ``None`` for others' pods."""
         try:
@@ -365,25 +337,6 @@ class _PodWatch:
     def poll(self, limit: int = 4096) -> list[Event]:
         """The next changes."""
         return list(self._view.events(self._inner.poll(limit)))
-
-    def close(self) -> None:
-        """Stop watching."""
-        self._inner.close()
-
-
-class _NodeWatch:
-    """Changes of nodes, whose owners are noted on the way."""
-
-    def __init__(self, view: View, inner: Watch) -> None:
-        self._view = view
-        self._inner = inner
-
-    def poll(self, limit: int = 4096) -> list[Event]:
-        """The next changes."""
-        events = self._inner.poll(limit)
-        for event in events:
-            self._view.note_owner(event)
-        return events
 
     def close(self) -> None:
         """Stop watching."""

@@ -1,0 +1,79 @@
+"""In whose share nodes are, read off their annotations as they pass by."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from stretto.api.handover import OWNER
+from stretto.api.heads import decode_object_head
+from stretto.base.errors import InputError
+from stretto.stores.store import Event, EventType, Record, Watch
+
+_MARK: Final = OWNER.encode()
+_NOTES: Final = msgspec.json.Decoder(dict[str, str] | None)
+
+
+class Owners:
+    """The shard of each node that names one."""
+
+    def __init__(self) -> None:
+        """No node is known."""
+        #: Shards by the names of nodes.
+        self.by_node: dict[str, str] = {}
+        #: Rises with every change.
+        self.version = 0
+
+    def begin(self, records: Iterable[Record]) -> None:
+        """All nodes there are."""
+        self.by_node.clear()
+        self.version += 1
+        for record in records:
+            self.put(record.name, _owner(record))
+
+    def note(self, event: Event) -> None:
+        """A node has changed."""
+        gone = event.type is EventType.DELETED
+        self.put(event.record.name, "" if gone else _owner(event.record))
+
+    def put(self, node: str, shard: str) -> None:
+        """A node is in a shard's share; in nobody's where that is empty."""
+        if self.by_node.get(node, "") == shard:
+            return
+        self.version += 1
+        if shard:
+            self.by_node[node] = shard
+        else:
+            del self.by_node[node]
+
+
+class NodeWatch:
+    """Changes of nodes, whose owners are noted on the way."""
+
+    def __init__(self, owners: Owners, inner: Watch) -> None:
+        """Pass on what another watch sees."""
+        self._owners = owners
+        self._inner = inner
+
+    def poll(self, limit: int = 4096) -> list[Event]:
+        """The next changes."""
+        events = self._inner.poll(limit)
+        for event in events:
+            self._owners.note(event)
+        return events
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._inner.close()
+
+
+def _owner(record: Record) -> str:
+    if _MARK not in record.body:
+        return ""
+    try:
+        notes: dict[str, str] | None = _NOTES.decode(
+            decode_object_head(record.body).metadata.annotations
+        )
+    except (InputError, msgspec.DecodeError):
+        return ""
+    return (notes or {}).get(OWNER, "")
