@@ -236,18 +236,16 @@ class Plane:
         return Referee(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
 
     def _new_evictor(self) -> Evictor:
-        return Evictor(
-            self.cluster, self.units, self.store, self._judge_of_victims(), self._failpoint
-        )
-
-    def _judge_of_victims(self) -> PreemptionJudge:
         rules, law = self.config.profile.preemption, self.placers.law()
-        cluster, units, eligible = self.cluster, self.units, self.engine.is_eligible
         if law is not None:
-            return ExactPreemptionJudge(cluster, units, law, rules, self.budgets)
-        judge = PreemptionJudge(cluster, units, eligible, rules, self.budgets)
-        judge.between = self._new_referee()
-        return judge
+            judge: PreemptionJudge = ExactPreemptionJudge(
+                self.cluster, self.units, law, rules, self.budgets
+            )
+        else:
+            eligible = self.engine.is_eligible
+            judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
+            judge.between = self._new_referee()
+        return Evictor(self.cluster, self.units, self.store, judge, self._failpoint)
 
     # ------------------------------------------------------------ the walk
 

@@ -66,6 +66,8 @@ class Evictor:
         failpoint: Failpoint = no_failpoint,
     ) -> None:
         """A lane that takes over whoever is leaving on our word already."""
+        #: Whether it asks pods to leave; otherwise another process does, and it only keeps the room.
+        self.asks = True
         #: Evictions so far by outcome: ``asked``, ``refused``, ``unknown``, and causes of refusals.
         self.counts: Counter[str] = Counter()
         self._cluster = cluster
@@ -171,6 +173,8 @@ class Evictor:
 
     def send(self, now: float) -> bool:
         """Ask whoever has not been asked; whether anything was sent."""
+        if not self.asks:
+            return False
         pods = self._cluster.pods
         due: list[int] = []
         for row, why in list(self._open.items()):
@@ -257,7 +261,7 @@ class Evictor:
 
     def next_due(self) -> float:
         """Clock time at which a pod is asked again or a claim stops waiting."""
-        asks = (why.ask_at for why in self._open.values())
+        asks = (why.ask_at for why in self._open.values() if self.asks)
         ends = (nomination.until for nomination in self._registry.nominations.values())
         return min((*asks, *ends), default=float("inf"))
 

@@ -162,20 +162,6 @@ class ShardView(View):
         return places[key] - 1
 
 
-class ShardEvictor(Evictor):
-    """Keeps the room of those who wait, and leaves the asking to the binder's daemon."""
-
-    def send(self, now: float) -> bool:
-        """Nobody is asked from here."""
-        del now
-        return False
-
-    def next_due(self) -> float:
-        """Clock time at which a claim stops waiting."""
-        ends = (nomination.until for nomination in self._registry.nominations.values())
-        return min(ends, default=float("inf"))
-
-
 class ShardConfig(msgspec.Struct, frozen=True):
     """What a shard is told beside the plane's own."""
 
@@ -221,8 +207,9 @@ class ShardPlane(Plane):
         return min(super().next_due(), self.heart.next_due(), self.view.next_due())
 
     def _new_evictor(self) -> Evictor:
-        judge = self._judge_of_victims()
-        return ShardEvictor(self.cluster, self.units, self.store, judge, self._failpoint)
+        evictor = super()._new_evictor()
+        evictor.asks = False
+        return evictor
 
     # ------------------------------------------------------------ what comes back
 
