@@ -142,9 +142,10 @@ class Plane:
         self.witnesses.append(self.reservations.witness)
         #: Judges and binds.
         self.binder = self._new_binder()
-        #: Moves pods so that whole GPUs or nodes come free, when it is told to.
+        #: Moves pods so that whole GPUs or nodes come free.
         self.rescheduler = Rescheduler(self.cluster, self.units, store, self.budgets)
         self.witnesses.append(self.rescheduler.witness)
+        self.rescheduler.run(config.profile.rescheduling, lambda: self.evictor, clock)
         #: Asks pods to leave, and keeps the room of those who wait for it.
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.
@@ -168,16 +169,14 @@ class Plane:
         self.verdicts = Verdicts(self.engine)
         #: Tells in the store what waits and why; ``None`` where nobody wants to be told.
         self.reporter: Reporter | None = None
+        #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
+        self.statuses: Statuses | None = None
         if self.config.report is not None:
             self.reporter = Reporter(
                 self.cluster, self.units, self.verdicts, self.store, self.config.report
             )
             self.reporter.preemption = Suffixes(self.engine, self.budgets).of
-            pods, views = self.cluster.pods, self.dispatcher.views
-            self.reporter.held_back = HeldBack(pods, self.units, views)
-        #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
-        self.statuses: Statuses | None = None
-        if self.config.report is not None:
+            self.reporter.held_back = HeldBack(self.cluster.pods, self.units, self.dispatcher.views)
             self.statuses = Statuses(self.cluster, self.units, self.dispatcher, self.store)
 
     # ------------------------------------------------------------ parts that may be replaced
@@ -258,6 +257,7 @@ class Plane:
         refusals = [*self.binder.settle_doubts(now), *self._settle_nominations(now)]
         self.dispatcher.settle(refusals, now)
         self.reservations.step(now)
+        self.rescheduler.step(now)
         self._absorb(now)
         self.dispatcher.due(now)
         self.engine.learn()
@@ -293,7 +293,7 @@ class Plane:
         due = min(self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due())
         due = min(due, self.evictor.next_due(), self.reservations.next_due())
         lanes = [lane.next_due() for lane in (self.reporter, self.statuses) if lane is not None]
-        return min([due, *lanes])
+        return min([due, self.rescheduler.next_due(), *lanes])
 
     def close(self) -> None:
         """Stop watching; the store is the caller's."""

@@ -70,9 +70,9 @@ def defragment(common: Common, asked: Asked) -> None:
     hold. The table shows how the room lies before and after.
     """
     from stretto.control.controllers.rescheduler import Rescheduler
-    from stretto.control.controllers.rescheduler_plan import Goal
     from stretto.sim.copies import Copy, state_of
     from stretto.sim.live_setup import Rules
+    from stretto.state.rescheduling import Goal
 
     state = state_of(asked.on, Rules("", asked.tier))
     copy = Copy(state)

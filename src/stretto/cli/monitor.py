@@ -93,7 +93,7 @@ def _metrics_of(plane: "Plane") -> "Metrics":
     from stretto.explain.metrics import Metrics, Watched
 
     views, reporter = plane.dispatcher.views, plane.reporter
-    watched = Watched(plane.engine, plane.units, views, plane.verdicts, reporter)
+    watched = Watched(plane.engine, plane.units, views, plane.verdicts, reporter, plane.rescheduler)
     metrics = Metrics(watched, plane.clock)
     plane.observers.append(metrics.observe)
     plane.witnesses.append(metrics.witness)

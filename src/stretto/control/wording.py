@@ -24,6 +24,8 @@ FAILED: Final = "FailedScheduling"
 """Reason of the event about a pod that waits."""
 DONE: Final = "Scheduled"
 """Reason of the event about a pod that got a node."""
+MOVED: Final = "Rescheduled"
+"""Reason of the event about a pod that is asked to leave so that room comes free."""
 MOST: Final = 1024
 """Characters of an event's message, as in Kubernetes."""
 
@@ -113,7 +115,18 @@ def event_name(record: Record, reason: str) -> str:
 
 def event_body(record: Record, word: Word, reporter: str, now: float) -> bytes:
     """The event about a pod, told for the first time. ``now`` is wall-clock time."""
-    reason = DONE if word.scheduled else FAILED
+    about = DONE if word.scheduled else FAILED, word.message
+    return _event(record, about, "Normal" if word.scheduled else "Warning", (reporter, now))
+
+
+def move_event(record: Record, message: str, reporter: str, now: float) -> bytes:
+    """The event about a pod that is moved. ``now`` is wall-clock time."""
+    return _event(record, (MOVED, message), "Normal", (reporter, now))
+
+
+def _event(record: Record, about: tuple[str, str], kind: str, told: tuple[str, float]) -> bytes:
+    """An event: reason and message, its type, and who tells it when."""
+    (reason, message), (reporter, now) = about, told
     at = timestamp(now)
     return msgspec.json.encode(
         {
@@ -128,8 +141,8 @@ def event_body(record: Record, word: Word, reporter: str, now: float) -> bytes:
                 "uid": record.uid,
             },
             "reason": reason,
-            "message": word.message[:MOST],
-            "type": "Normal" if word.scheduled else "Warning",
+            "message": message[:MOST],
+            "type": kind,
             "source": {"component": reporter},
             "reportingComponent": reporter,
             "firstTimestamp": at,

@@ -326,7 +326,12 @@ class SchedulerDaemon:
 def _metrics_of(plane: Plane) -> Metrics:
     """Metrics that watch a plane from now on."""
     watched = Watched(
-        plane.engine, plane.units, plane.dispatcher.views, plane.verdicts, plane.reporter
+        plane.engine,
+        plane.units,
+        plane.dispatcher.views,
+        plane.verdicts,
+        plane.reporter,
+        plane.rescheduler,
     )
     metrics = Metrics(watched, plane.clock)
     plane.observers.append(metrics.observe)

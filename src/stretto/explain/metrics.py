@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.clock import Clock
+from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.dispatcher.views import Views
 from stretto.control.reporter import Reporter
 from stretto.control.verdicts import Verdicts
@@ -63,6 +64,8 @@ class Watched(NamedTuple):
     verdicts: Verdicts
     #: What is told in the store; ``None`` where nothing is.
     reporter: Reporter | None = None
+    #: Moves pods; ``None`` where nobody looks at that.
+    rescheduler: Rescheduler | None = None
 
 
 class Metrics:
@@ -270,6 +273,9 @@ class Metrics:
         told = Count("stretto_reports", "Conditions and events written, by kind.", "kind")
         for kind, count in (watched.reporter.counts if watched.reporter else {}).items():
             told.add(count, kind)
+        moves = Count("stretto_moves", "Pods moved so that room comes free, by outcome.", "result")
+        for result, count in (watched.rescheduler.counts if watched.rescheduler else {}).items():
+            moves.add(count, result)
         seconds = Count("stretto_rule_seconds", "Seconds spent in rules from outside.", "plugin")
         slots = Count("stretto_rule_slots", "Slots that they were asked about.", "plugin")
         faults = Count("stretto_rule_faults", "Answers that could not be used.", "plugin")
@@ -278,4 +284,4 @@ class Metrics:
             seconds.add(health.seconds, health.name)
             slots.add(health.slots, health.name)
             faults.add(health.faults, health.name)
-        return [each.family() for each in (told, seconds, slots, faults)]
+        return [each.family() for each in (told, moves, seconds, slots, faults)]

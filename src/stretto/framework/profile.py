@@ -17,6 +17,7 @@ mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings un
         conflicts: fit               # version
         commit: incremental          # all-or-nothing
         preemption: {budgets: best-effort}   # hard; more in docs/preemption.md
+        reschedule: {everySeconds: 600, goal: gpus, moves: 10}   # docs/topology.md
         schedulerNames: [other-name]
 """
 
@@ -47,6 +48,7 @@ from stretto.state.cluster import ClusterConfig
 from stretto.state.devices import Devices
 from stretto.state.domain_terms import DefaultSpread
 from stretto.state.preemption import PreemptionRules
+from stretto.state.rescheduling import Rescheduling
 from stretto.state.whole import CURES, OWNER_KINDS, VOLUME_KINDS
 
 MAX_FILE: Final = 1 << 20
@@ -121,6 +123,8 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     exact: bool = False
     #: Who may push out whom.
     preemption: PreemptionRules = PreemptionRules()
+    #: How pods are moved so that room comes free; ``None`` where nobody is.
+    rescheduling: Rescheduling | None = None
     #: What was read and has no effect here, for those who ask.
     notes: tuple[str, ...] = ()
 

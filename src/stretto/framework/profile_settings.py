@@ -9,6 +9,7 @@ from stretto.framework import arguments as read
 from stretto.framework.preemption_form import read_preemption
 from stretto.framework.profile_form import Form
 from stretto.framework.program import DevicePick
+from stretto.framework.rescheduling_form import read_rescheduling
 from stretto.framework.selection import TieRule
 from stretto.state.claims import CommitMode, ConflictMode
 
@@ -35,6 +36,7 @@ _OWN_KEYS: Final = (
     "conflicts",
     "commit",
     "preemption",
+    "reschedule",
     "schedulerNames",
     "rules",
 )
@@ -77,6 +79,7 @@ def read_settings(form: Form) -> dict[str, Any]:
         "retry": retry,
         "conflicts": ConflictMode(choice("conflicts", "fit", [m.value for m in ConflictMode])),
         "preemption": read_preemption(own.get("preemption"), f"{where}.preemption"),
+        "rescheduling": read_rescheduling(own.get("reschedule"), f"{where}.reschedule"),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
         "exact": RuleBook(choice("rules", "fast", [r.value for r in RuleBook])) is RuleBook.EXACT,
     }

@@ -11,7 +11,7 @@ import pytest
 from stretto.api.kinds import CUSTOM_NODE_RESOURCE, MOVEMENT, POD, RESERVATION
 from stretto.base.errors import InputError
 from stretto.control.controllers.rescheduler import Rescheduler
-from stretto.control.controllers.rescheduler_plan import Goal
+from stretto.state.rescheduling import Goal
 from stretto.state.topology_notes import HARD_CONSTRAINTS, SOFT_CONSTRAINTS, read_asks
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes

@@ -3,24 +3,33 @@
 A move is an eviction with a recommendation: the pod is asked to leave through the one lane that all
 evictions take (budgets are judged there again), and the node that was found for it is recommended
 to the next pod of its owner, for two minutes. Movement objects say so in the store, in Gödel's
-form. If the successor goes elsewhere after all, nothing is lost but the move.
+form, and an event on each pod. If the successor goes elsewhere after all, nothing is lost but the
+move. Where the profile says so a plan is made and carried out every so often; the next one waits
+until the last moves are over.
 """
 
+from collections import Counter
+from collections.abc import Callable
+from math import inf
 from typing import Final, Protocol
 
 import msgspec
 
 from stretto.api.heads import NO_BYTES, decode_pod_head
-from stretto.api.kinds import MOVEMENT, POD
+from stretto.api.kinds import EVENT, MOVEMENT, POD
 from stretto.api.meta import OwnerReference
-from stretto.control.controllers.rescheduler_plan import DefragPlan, Goal, Limits, Move, Planner
+from stretto.base.clock import Clock
+from stretto.control.controllers.movements import Movements
+from stretto.control.controllers.rescheduler_plan import DefragPlan, Limits, Move, Planner
+from stretto.control.wording import move_event
 from stretto.state.budgets import BudgetLedger
 from stretto.state.changes import Changes
 from stretto.state.cluster import Cluster
 from stretto.state.evictions import EvictionCause, EvictionOrder
+from stretto.state.rescheduling import Goal, Rescheduling
 from stretto.state.topology_ingest import OWN_MOVES
 from stretto.state.units import Units
-from stretto.stores.store import Store
+from stretto.stores.store import Patch, Store
 
 WAIT: Final = 120.0
 """Seconds for which a node is recommended (Gödel's maxWaitingDeletionDuration)."""
@@ -44,8 +53,45 @@ class Rescheduler:
         self._units = units
         self._store = store
         self._budgets = budgets
+        #: Moves so far by what became of them: ``planned``, ``asked``, ``followed``, ``lapsed``.
+        self.counts: Counter[str] = Counter()
+        #: The plan made last; ``None`` before the first.
+        self.latest: DefragPlan | None = None
         self._hints: list[tuple[float, str, str, int]] = []
         self._round = 0
+        self._rules: Rescheduling | None = None
+        self._lane_of: Callable[[], Lane] | None = None
+        self._wall: Callable[[], float] = lambda: 0.0
+        self._due = inf
+        self._others = Movements(cluster, units, store)
+
+    def run(self, rules: Rescheduling | None, lane_of: Callable[[], Lane], clock: Clock) -> None:
+        """Move pods by itself from now on, where there are rules for it.
+
+        Args:
+            rules: how often, towards what, and how many.
+            lane_of: gives where pods are asked to leave.
+            clock: its time.
+        """
+        self._rules, self._lane_of, self._wall = rules, lane_of, clock.now
+        self._due = inf if rules is None else clock.monotonic() + rules.every
+
+    def next_due(self) -> float:
+        """Clock time of the next look, or of the end of a recommendation."""
+        return min(self._due, min((hint[0] for hint in self._hints), default=inf))
+
+    def step(self, now: float) -> None:
+        """Look, if it is time to; nothing new begins while pods are on their way."""
+        self._lapse(now)
+        if self._rules is None or now < self._due:
+            return
+        self._due = now + self._rules.every
+        if self._hints or self._lane_of is None:
+            return
+        plan = self.latest = self.plan(self._rules.goal, self._rules.moves)
+        self.counts["planned"] += len(plan.moves)
+        if plan.moves and not self._rules.dry_run:
+            self.carry_out(plan, self._lane_of(), now)
 
     def plan(self, goal: Goal, moves: int, tier: str = "auto") -> DefragPlan:
         """What could be moved towards a goal, with so many moves at most; nothing is touched."""
@@ -67,19 +113,27 @@ class Rescheduler:
             key, pods = f"OwnerUnit/{move.owner}", self._cluster.pods
             self._cluster.recommended.setdefault(key, []).append(move.target)
             self._hints.append((now + WAIT, key, move.target, int(pods.class_id[move.row])))
+        self.counts["asked"] += len(begun)
         if begun:
             self._write(begun)
+            self._tell(begun, plan.goal)
         return begun
 
     def witness(self, changes: Changes, now: float) -> None:
         """See who was bound: a recommendation that was followed is over, and so is an old one."""
         pods, cluster = self._cluster.pods, self._cluster
-        for row in changes.bound if self._hints else ():
+        self._others.bound(changes.bound)
+        for row in changes.bound:
             node, class_id = cluster.node_of(row), int(pods.class_id[row])
             found = next((h for h in self._hints if h[2] == node and h[3] == class_id), None)
             if found is not None:
+                self.counts["followed"] += 1
                 self._forget(found)
+        self._lapse(now)
+
+    def _lapse(self, now: float) -> None:
         for hint in [each for each in self._hints if each[0] <= now]:
+            self.counts["lapsed"] += 1
             self._forget(hint)
 
     def owner_of(self, row: int) -> str:
@@ -101,6 +155,22 @@ class Rescheduler:
             nodes.remove(hint[2])
         if not nodes:
             self._cluster.recommended.pop(hint[1], None)
+
+    def _tell(self, moves: tuple[Move, ...], goal: Goal) -> None:
+        """An event on each pod that was asked to leave."""
+        bodies = []
+        for move in moves:
+            namespace, _, name = move.pod.partition("/")
+            record = self._store.get(POD, namespace, name)
+            if record is not None:
+                message = (
+                    f"asked to leave {move.source} so that {goal.value} come free; "
+                    f"{move.target} is recommended to its successor"
+                )
+                component = min(self._cluster.config.scheduler_names)
+                bodies.append(move_event(record, message, component, self._wall()))
+        if bodies:
+            self._store.create(EVENT, bodies)
 
     def _write(self, moves: tuple[Move, ...]) -> None:
         """The moves as a Movement, for people and for Gödel's own parts."""
@@ -124,9 +194,11 @@ class Rescheduler:
             "kind": MOVEMENT.kind,
             "metadata": {"generateName": "defragment-"},
             "spec": {"creator": OWN_MOVES, "generation": self._round, "deletedTasks": deleted},
-            "status": {"owners": owners},
         }
-        self._store.create(MOVEMENT, [msgspec.json.encode(body)])
+        (reply,) = self._store.create(MOVEMENT, [msgspec.json.encode(body)])
+        if reply.record is not None:
+            status = {"status": {"owners": owners}}
+            self._store.patch_status(MOVEMENT, [Patch("", reply.record.name, status)])
 
 
 def _owner_info(owner: str) -> dict[str, str]:

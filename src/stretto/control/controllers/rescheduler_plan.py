@@ -9,7 +9,6 @@ NUMA nodes, has rules on other pods, or that a disruption budget or the caller's
 """
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,21 +22,13 @@ from stretto.state.classes import GPU
 from stretto.state.cluster import Cluster
 from stretto.state.devices import MAX_DEVICES, WHOLE
 from stretto.state.lifecycle import PodState
+from stretto.state.rescheduling import Goal
 from stretto.state.resources import CPU, MEMORY, PODS
 from stretto.state.topology import DEVICE_BITS
 from stretto.state.units import Units
 
 HIDDEN: Final = -(1 << 28)
 """Free pod places of a node that nobody may be moved to."""
-
-
-class Goal(StrEnum):
-    """What is to come free."""
-
-    #: Whole GPUs.
-    GPUS = "gpus"
-    #: Whole nodes.
-    NODES = "nodes"
 
 
 class Move(NamedTuple):

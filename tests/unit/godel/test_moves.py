@@ -1,0 +1,168 @@
+"""Pods moved by a plane itself, now and then; Movements of others, obeyed and counted."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stretto.api.kinds import EVENT, MOVEMENT, POD_DISRUPTION_BUDGET
+from stretto.base.errors import StrettoError
+from stretto.explain.metrics import Metrics, Watched
+from stretto.framework.profile import load_profile
+from stretto.stores.store import Deletion
+from stretto.testing import Harness, make_node, make_pod
+
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
+
+
+def pod(name: str, **more: Any) -> bytes:
+    return make_pod(name, cpu="1", owner={**OWNER, "uid": "web"}, labels={"app": "web"}, **more)
+
+
+def harness(**rules: Any) -> Harness:
+    """Two nodes with a pod each, which one of them could hold."""
+    own = {"reschedule": {"everySeconds": 60, "goal": "nodes", **rules}} if rules else {}
+    profile = load_profile({"profiles": [{"stretto": own}]})
+    made = Harness([make_node(n, cpu="8") for n in "ab"], profile=profile, config={"tier": "numpy"})
+    made.submit(pod("p", node="a"), pod("q", node="b"))
+    made.settle()
+    return made
+
+
+def told(at: Harness) -> dict[str, float]:
+    """What the metrics say of moves."""
+    plane = at.plane
+    watched = Watched(
+        plane.engine, plane.units, plane.dispatcher.views, plane.verdicts, None, plane.rescheduler
+    )
+    families = {each.name: each for each in Metrics(watched, plane.clock).families()}
+    return {labels[0]: value for labels, value in families["stretto_moves"].values.items()}
+
+
+# ---------------------------------------------------------------- by itself
+
+
+def test_nobody_is_moved_unless_the_profile_says_so() -> None:
+    at = harness()
+    at.settle(1000)
+    assert (at.placements(), at.plane.rescheduler.latest) == ({"p": "a", "q": "b"}, None)
+
+
+def test_a_plane_moves_pods_now_and_then_and_its_successor_goes_where_it_should() -> None:
+    at = harness(moves=5)
+    at.settle(59)
+    assert set(at.placements()) == {"p", "q"}
+    at.settle(2)
+    (stays,) = at.placements()
+    left = at.node_of(stays)
+    at.submit(pod("new"))
+    at.settle(1)
+    assert at.placements() == {stays: left, "new": left}
+    at.settle(200)
+    counts = at.plane.rescheduler.counts
+    assert (counts["planned"], counts["asked"], counts["followed"]) == (1, 1, 1)
+    (event,) = [json.loads(record.body) for record in at.store.list(EVENT).records]
+    assert event["reason"] == "Rescheduled"
+    assert event["message"].endswith(
+        f"so that nodes come free; {left} is recommended to its successor"
+    )
+    assert at.plane.cluster.recommended == {}
+
+
+def test_a_dry_run_counts_and_moves_nobody() -> None:
+    at = harness(dryRun=True)
+    at.settle(130)
+    assert at.placements() == {"p": "a", "q": "b"}
+    assert at.plane.rescheduler.latest is not None
+    assert (len(at.plane.rescheduler.latest.moves), at.plane.rescheduler.counts["asked"]) == (1, 0)
+    assert (told(at)["planned"], at.store.list(MOVEMENT).records) == (2, [])
+
+
+def test_budgets_hold() -> None:
+    at = harness(moves=5)
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0}
+    body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
+    body["metadata"] = {"name": "pdb", "namespace": "default"}
+    at.create(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
+    at.settle(200)
+    assert (at.placements(), at.plane.rescheduler.counts["asked"]) == ({"p": "a", "q": "b"}, 0)
+
+
+def test_nothing_new_begins_while_pods_are_on_their_way_and_what_nobody_follows_lapses() -> None:
+    at = harness(moves=1)
+    at.create_nodes(make_node("c", cpu="8"))
+    at.submit(pod("r", node="c"))
+    at.settle(119)
+    assert (len(at.placements()), at.plane.rescheduler.counts["asked"]) == (2, 1)
+    at.settle(120)
+    assert (at.plane.rescheduler.counts["lapsed"], len(at.placements())) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("rules", "part"),
+    [
+        ({"goal": "nodes"}, "everySeconds"),
+        ({"everySeconds": 0}, "reschedule.everySeconds"),
+        ({"everySeconds": 60, "goal": "disks"}, "reschedule.goal"),
+        ({"everySeconds": 60, "moves": 0}, "reschedule.moves"),
+        ({"everySeconds": 60, "dryRun": "yes"}, "reschedule.dryRun"),
+        ({"everySeconds": 60, "budget": 3}, "budget"),
+    ],
+)
+def test_what_is_wrong_with_the_rules_is_named(rules: dict[str, Any], part: str) -> None:
+    with pytest.raises(StrettoError, match=part):
+        load_profile({"profiles": [{"stretto": {"reschedule": rules}}]})
+
+
+# ---------------------------------------------------------------- Movements of others
+
+
+def movement(at: Harness, wanted: int, owner: str = "web") -> None:
+    """Somebody else's rescheduler wants so many pods of an owner on node a."""
+    nodes = [{"node": "a", "desiredPodCount": wanted}]
+    info = {"type": "ReplicaSet", "namespace": "default", "name": owner}
+    body = {
+        "apiVersion": MOVEMENT.api_version,
+        "kind": MOVEMENT.kind,
+        "metadata": {"name": "m"},
+        "spec": {"creator": "somebody", "generation": 1},
+        "status": {"owners": [{"owner": info, "recommendedNodes": nodes}]},
+    }
+    at.create(MOVEMENT, json.dumps(body).encode())
+    at.settle()
+
+
+def spread() -> Harness:
+    """Node b has far more room, so pods that nobody sends go there."""
+    nodes = [make_node("a", cpu="8"), make_node("b", cpu="64", memory="512Gi")]
+    return Harness(nodes, config={"tier": "numpy"})
+
+
+def test_case_30_a_movement_is_obeyed_as_often_as_it_says_and_told_who_came() -> None:
+    at = spread()
+    movement(at, wanted=2)
+    at.submit(*(pod(f"p{i}") for i in range(4)))
+    at.settle()
+    assert sorted(at.placements().values()) == ["a", "a", "b", "b"]
+    (record,) = at.store.list(MOVEMENT).records
+    (node,) = json.loads(record.body)["status"]["owners"][0]["recommendedNodes"]
+    came = {each["name"] for each in node["actualPods"]}
+    assert came == {name for name, where in at.placements().items() if where == "a"}
+    assert at.plane.cluster.recommended == {}
+
+
+def test_case_30_a_movement_for_another_owner_says_nothing() -> None:
+    at = spread()
+    movement(at, wanted=2, owner="api")
+    at.submit(pod("p"))
+    at.settle()
+    assert at.node_of("p") == "b"
+
+
+def test_case_30_a_movement_that_is_gone_is_forgotten() -> None:
+    at = spread()
+    movement(at, wanted=2)
+    at.store.delete(MOVEMENT, [Deletion("", "m")])
+    at.submit(pod("p"))
+    at.settle()
+    assert (at.node_of("p"), at.plane.cluster.recommended) == ("b", {})
