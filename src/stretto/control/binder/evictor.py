@@ -66,7 +66,7 @@ class Evictor:
         failpoint: Failpoint = no_failpoint,
     ) -> None:
         """A lane that takes over whoever is leaving on our word already."""
-        #: Whether it asks pods to leave; otherwise another process does, and it only keeps the room.
+        #: Whether it asks pods to leave; else another process does, and it only keeps the room.
         self.asks = True
         #: Evictions so far by outcome: ``asked``, ``refused``, ``unknown``, and causes of refusals.
         self.counts: Counter[str] = Counter()
