@@ -100,6 +100,8 @@ class Classes:
         self._resources = resources
         self._by_id: list[PodClass | None] = []
         self._by_bytes: dict[bytes, int] = {}
+        #: How many classes were forgotten so far; their ids may mean others since.
+        self.forgotten: int = 0
         self._by_form: dict[Form, int] = {}
         self._forms: list[Form] = []
         self._unused: dict[int, None] = {}
@@ -321,6 +323,7 @@ class Classes:
 
     def _forget(self, class_id: int) -> None:
         del self._unused[class_id]
+        self.forgotten += 1
         self._by_form.pop(self._forms[class_id], None)
         self._by_id[class_id] = None
         self._forms[class_id] = (b"", NO_WANTS)

@@ -1,7 +1,7 @@
 """Pods not seen before: from watch events to rows.
 
 A batch is read into columns first and given its rows at once. Pods of one template come together,
-so what they have in common is made once a batch (``likeness``).
+so what they have in common is made once (``likeness``).
 """
 
 from collections import Counter
@@ -26,6 +26,8 @@ from stretto.stores.store import Event, Record
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of pods that hold nothing any more."""
+TEMPLATES: Final = 8192
+"""Templates whose making is kept; all are forgotten when there are more."""
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _BOUND: Final = PodState.BOUND
 _GATED: Final = PodState.GATED
@@ -41,15 +43,16 @@ class Newcomers:
         self._ranks = ranks
         self._templates = 0
         self._likeness = likeness
+        # What was made of earlier pods, by all that it is made from, and of what time that is.
+        self._alike: dict[bytes, Made] = {}
+        self._epoch: tuple[int, ...] = ()
 
     def add(self, events: Sequence[Event], now: float) -> None:
         """Rows for pods of which no row is known; each of the events has another uid."""
         kept: list[Event] = []
         made: list[Made] = []
         states: list[PodState] = []
-        # What was made of the other pods of this batch, by all that it is made from: nothing is
-        # given up while a batch is read, so it holds to the batch's end.
-        alike: dict[bytes, Made] = {}
+        alike = self._made_before()
         ours = self._cluster.config.scheduler_names
         by_image = self._cluster.classes.by_image
         key_of_head = self._likeness = likeness_with_images if by_image else likeness
@@ -65,9 +68,9 @@ class Newcomers:
                 ):
                     state = _PENDING
                     key = key_of_head(record.namespace, head)
-                    mine = alike.get(key) or self._make(record, head, key, alike)
+                    mine = alike.get(key) or self._make(record, head, key)
                 else:
-                    read = self._read(record, head, alike)
+                    read = self._read(record, head)
                     if read is None:
                         continue
                     state, mine = read
@@ -80,9 +83,25 @@ class Newcomers:
         if kept:
             self._settle(kept, made, states, now)
 
-    def _read(
-        self, record: Record, head: PodHead | None, alike: dict[bytes, Made]
-    ) -> tuple[PodState, Made] | None:
+    def _made_before(self) -> dict[bytes, Made]:
+        """What was made of other pods and still means the same.
+
+        Nothing is given up while a batch is read, so it holds to the batch's end.
+        """
+        cluster, tags = self._cluster, self._cluster.domains.tags
+        epoch = (
+            cluster.classes.forgotten,
+            cluster.traits.forgotten,
+            tags.forgotten,
+            tags.with_owners,
+            cluster.classes.by_image,
+            self._ranks.changes,
+        )
+        if epoch != self._epoch or len(self._alike) > TEMPLATES:
+            self._epoch, self._alike = epoch, {}
+        return self._alike
+
+    def _read(self, record: Record, head: PodHead | None) -> tuple[PodState, Made] | None:
         """State and making of any pod, or ``None`` for one that is none of our business."""
         cluster = self._cluster
         if record.node and head is None and not may_be_finished(record):
@@ -101,10 +120,10 @@ class Newcomers:
         ):
             return None
         key = self._likeness(record.namespace, head)
-        made = alike.get(key) or self._make(record, head, key, alike)
+        made = self._alike.get(key) or self._make(record, head, key)
         return _BOUND if bound else _GATED if spec.is_gated else _PENDING, made
 
-    def _make(self, record: Record, head: PodHead, key: bytes, alike: dict[bytes, Made]) -> Made:
+    def _make(self, record: Record, head: PodHead, key: bytes) -> Made:
         """Class, priority, traits and tag of a pod, and a number for its template."""
         cluster = self._cluster
         priority = self._ranks.priority(record, head)
@@ -112,7 +131,7 @@ class Newcomers:
         traits = cluster.traits.number_of(head)
         tag = cluster.domains.tags.of_head(record.namespace, head)
         self._templates += 1
-        made = alike[key] = class_id, priority, traits, tag, self._templates
+        made = self._alike[key] = class_id, priority, traits, tag, self._templates
         return made
 
     def _settle(

@@ -30,6 +30,8 @@ class Ranks:
     def __init__(self, cluster: Cluster) -> None:
         """Read for one cluster."""
         self._cluster = cluster
+        #: How many changes of PriorityClasses were read so far.
+        self.changes: int = 0
         self._kept: dict[tuple[str, bytes], int] = {}
 
     def priority(self, record: Record, head: PodHead) -> int:
@@ -65,6 +67,7 @@ class Ranks:
         """Apply PriorityClass events."""
         cluster = self._cluster
         for event in events:
+            self.changes += 1
             name = event.record.name
             key = f"priorityclass {name}"
             cluster.abnormal.pop(key, None)

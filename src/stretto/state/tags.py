@@ -58,6 +58,8 @@ class Tags:
         self._forms: list[Form] = []
         self._shared: dict[bytes, tuple[msgspec.Raw, ...]] = {}
         self._spellings: list[list[bytes]] = []
+        #: How many tags were forgotten so far; their numbers may mean others since.
+        self.forgotten: int = 0
         self._unused: dict[int, None] = {}
         self._free: list[int] = []
         self.labels.grow(FIRST_TAGS)
@@ -174,6 +176,7 @@ class Tags:
 
     def _forget(self, tag: int) -> int:
         del self._unused[tag]
+        self.forgotten += 1
         known = self._by_bytes[self.namespaces[tag]]
         for spelt in self._spellings[tag]:
             del known[spelt]

@@ -64,6 +64,8 @@ class TraitTable:
         """Nothing but the traits of everybody."""
         #: What PriorityClasses say beside their values; those that say nothing are left out.
         self.classes: dict[str, ClassNotes] = {}
+        #: How many numbers were given up so far; they may mean others since.
+        self.forgotten: int = 0
         self._by_number: list[Traits] = [Traits()]
         self._by_key: dict[TraitKey, int] = {}
         self._keys: list[TraitKey | None] = [None]
@@ -106,6 +108,7 @@ class TraitTable:
         if self._users[number] == 0 and key is not None:
             del self._by_key[key]
             self._keys[number] = None
+            self.forgotten += 1
             self._free.append(number)
 
     def _make(self, key: TraitKey) -> int:

@@ -28,7 +28,7 @@ SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1 << 14)
 def are_labels(raw: bytes) -> bool:
     """Whether raw labels are texts; pods of one template have the same, so answers are kept."""
     try:

@@ -135,7 +135,7 @@ class Intake:
         sequence = units.next_sequence
         fresh: dict[str, list[Unit]] = {}
         plain: list[Unit] = []
-        wishes: dict[int, Wish] = {}
+        wishes = self._reader.of_templates()
         for arrival, state, priority in zip(arrivals, states, priorities, strict=True):
             row, meta, gated, uid, template = arrival
             if uids[row] != uid:

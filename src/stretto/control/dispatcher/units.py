@@ -118,6 +118,7 @@ class Reader:
         self._owners: dict[bytes, Owner] = {}
         self._wishes: dict[tuple[str, Notes, Owner], Wish] = {}
         self._owned: dict[bytes, Wish] = {}
+        self._of_templates: dict[int, Wish] = {}
         self._merged: tuple[Notes, Notes, Notes] = (_NOTHING, _NOTHING, _NOTHING)
 
     def wish(self, meta: MetaHead) -> Wish:
@@ -142,6 +143,12 @@ class Reader:
             found = self._wish(meta.namespace, notes, self._read_owner(text))
             _keep(self._owned, text, found)
         return found
+
+    def of_templates(self) -> dict[int, Wish]:
+        """Wishes by number of template, which is never given twice; to be filled by the caller."""
+        if len(self._of_templates) >= KEPT:
+            self._of_templates.clear()
+        return self._of_templates
 
     def _merge(self, first: Notes, second: Notes) -> Notes:
         """Annotations say more exactly what labels say too; the pods of a gang say the same."""
