@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from stretto import __version__
+from stretto.base import collector
 from stretto.base.errors import UnknownNameError
 from stretto.cli import failures
 from stretto.cli.interrupts import terminate
@@ -159,6 +160,7 @@ def main() -> None:
 
 def start(group: LazyGroup) -> None:
     """Run a group as the program that it is."""
+    collector.look_seldom()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)
     for name in ("stdout", "stderr"):

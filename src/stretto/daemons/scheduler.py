@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from stretto.api.kinds import NODE, POD
+from stretto.base import collector
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
@@ -234,6 +235,7 @@ class SchedulerDaemon:
             moved = plane.step()
             if plane.pump.synced and not self._is_synced:
                 self._is_synced = self._has_worked = True
+                collector.settle()
                 nodes, pods = len(plane.cluster.nodes.by_name), len(plane.cluster.pods.rows())
                 self._log.info("synced", nodes=nodes, pods=pods)
                 for resource in self._store.absent():

@@ -6,7 +6,6 @@ because a part that is a thousand times faster may be a hundredth of the work. A
 compared before anything is timed.
 """
 
-import gc
 import resource
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import msgspec
 import numpy as np
 
 from stretto.api.kinds import NODE, POD
+from stretto.base import collector
 from stretto.base.clock import WallClock
 from stretto.base.errors import CheckFailedError
 from stretto.base.rng import Rng
@@ -137,8 +137,7 @@ class Scene:
         self.plane.run_until_idle()
         self._made = 0
         self.round(pods=max(asked.pods, 2 * asked.classes))
-        gc.collect()
-        gc.freeze()
+        collector.settle()
 
     @property
     def runtime(self) -> Runtime:

@@ -6,7 +6,6 @@ rate (latency from submit to bound), and the decoder alone (the floor). At the e
 are compared with the rules' own reference on a sample of classes: a fast wrong answer is no answer.
 """
 
-import gc
 import resource
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from stretto.api.heads import decode_pod_head
 from stretto.api.kinds import NODE, POD, POD_GROUP
+from stretto.base import collector
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.framework.profile import load_profile
@@ -124,8 +124,7 @@ class _Bench:
         self.plane = Plane(config, self.store, self.clock)
         self.plane.run_until_idle()
         self._warm_up()
-        gc.collect()
-        gc.freeze()
+        collector.settle()
         self.setup_s = self.clock.monotonic() - started
 
     def _store(self) -> MemoryStore | SqliteStore:
@@ -222,8 +221,7 @@ class _Bench:
         first = _number(bodies[0])
         bound = np.full(count, np.nan)
         # A server that has been up for a while: what is there is no garbage to be looked through.
-        gc.collect()
-        gc.freeze()
+        collector.settle()
         self.plane.observers.append(lambda step: self._note(step, first, bound))
         sent, start = 0, self.clock.monotonic()
         self._origin = start

@@ -32,6 +32,7 @@ from stretto.api.pods import Pod, PodResourceClaim, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.domain_terms import NO_WANTS, Wants, is_social
+from stretto.state.likeness import SHARED_BODIES
 from stretto.state.resources import FIRST_NAMES, PODS, Resources, check_amounts
 from stretto.state.topology_notes import NO_ASKS, Asks, has_notes, own_notes, read_asks
 
@@ -191,7 +192,7 @@ class Classes:
         found = self._by_body.get(body)
         if found is None:
             found = self.intern(head if head is not None else decode_pod_head(body), body)
-            if len(self._by_body) >= BYTES_LIMIT:
+            if len(self._by_body) >= SHARED_BODIES:
                 self._by_body.clear()
             self._by_body[body] = found
         return found

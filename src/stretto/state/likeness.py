@@ -11,6 +11,9 @@ from stretto.api.heads import NO_BYTES, PodHead, images_key
 Made = tuple[int, int, int, int, int]
 """Class id, priority, number of traits and tag of a pod, and the number of its template."""
 _SEPARATOR: Final = b"\0"
+SHARED_BODIES: Final = 8192
+"""Bodies that many pods share of which something is kept, so that it need not be read again. Each
+table that keeps them is emptied when full: bodies that are one pod's own must not stay for it."""
 
 
 def likeness(namespace: str, head: PodHead) -> bytes:

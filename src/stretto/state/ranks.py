@@ -15,13 +15,12 @@ from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError
 from stretto.state.cluster import Cluster
 from stretto.state.evictions import Leaving, Stay
+from stretto.state.likeness import SHARED_BODIES
 from stretto.state.traits import NO_TRAITS, ClassNotes, class_notes
 from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
 _CLASS: Final = msgspec.json.Decoder(PriorityClass)
-KEPT: Final = 100_000
-"""Bodies whose reading is kept; all are forgotten when there are more."""
 
 
 class Ranks:
@@ -58,7 +57,7 @@ class Ranks:
         priority = self.priority(record, head)
         traits = self._cluster.traits.number_of(head)
         if traits == NO_TRAITS:
-            if len(self._kept) >= KEPT:
+            if len(self._kept) >= SHARED_BODIES:
                 self._kept.clear()
             self._kept[key] = priority
         return priority, traits

@@ -19,11 +19,10 @@ from stretto.api.meta import OwnerReference
 from stretto.api.selectors import Selector
 from stretto.base.errors import InputError
 from stretto.state.labels import BoolArray, Labels
+from stretto.state.likeness import SHARED_BODIES
 
 TAG_LIMIT: Final = 50_000
 """Tags kept without a pod before the one that lost its last pod first is forgotten."""
-BODIES_LIMIT: Final = 100_000
-"""Bodies of which the labels are remembered; all are forgotten when there are more."""
 FIRST_TAGS: Final = 64
 """Tags to begin with; columns double when they are full."""
 
@@ -108,7 +107,7 @@ class Tags:
         if known is not None:
             return self.intern(namespace, *known), None
         head = decode_pod_head(body)
-        if len(self._shared) >= BODIES_LIMIT:
+        if len(self._shared) >= SHARED_BODIES:
             self._shared.clear()
         meta = head.metadata
         self._shared[body] = (

@@ -6,10 +6,10 @@ from typing import Final
 from stretto.api.heads import NO_BYTES
 from stretto.state import whole
 from stretto.state.cluster import Cluster
-from stretto.stores.store import Event
+from stretto.state.likeness import SHARED_BODIES
+from stretto.stores.store import Event, EventType
 
-BODIES: Final = 100_000
-"""Bodies that many pods share of which the answer is kept."""
+_DELETED: Final = EventType.DELETED
 
 
 class VolumePods:
@@ -26,7 +26,7 @@ class VolumePods:
         mine = [
             event
             for event in events
-            if (not event.bind and self._names_some(event))
+            if (event.type is not _DELETED and not event.bind and self._names_some(event))
             or (records and event.record.uid in records)
         ]
         if not mine:
@@ -47,7 +47,7 @@ class VolumePods:
         body = event.record.body
         known = self._shared.get(body)
         if known is None:
-            if len(self._shared) >= BODIES:
+            if len(self._shared) >= SHARED_BODIES:
                 self._shared.clear()
             known = self._shared[body] = _names_disk(body)
         return known

@@ -287,6 +287,7 @@ def test_a_forgotten_id_has_no_class(classes: Classes, monkeypatch: pytest.Monke
 
 def test_the_cache_of_bytes_is_bounded(classes: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BYTES_LIMIT", 3)
+    monkeypatch.setattr(module, "SHARED_BODIES", 3)
     for number in range(20):
         classes.intern_shared(None, make_pod("a", cpu=f"{number}m"))
     assert len(classes._by_bytes) <= 3
