@@ -21,6 +21,8 @@ from stretto.stores.changes import invalid
 from stretto.stores.store import Code, Event, EventType, Outcome, Record, Replies, Reply
 from stretto.stores.table import Draft, Space
 
+WORTHWHILE: Final = 8
+"""Pods in one call from which columns are quicker than one by one."""
 NAME_TRIES: Final = 8
 """How often a made-up name is made anew when it is taken, as an API server does."""
 
@@ -41,6 +43,10 @@ class Birth(msgspec.Struct, frozen=True, gc=False):
 
 def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies:
     """Add objects. A uid is the store's identity and a version, which no other object ever has."""
+    if draft.table.kind == POD and len(bodies) >= WORTHWHILE:
+        drafted_at_once = _draft_pods(draft, bodies, birth)
+        if drafted_at_once is not None:
+            return drafted_at_once
     kind, spaces, staged = draft.table.kind, draft.table.spaces, draft.staged
     events, version = draft.events, draft.version
     identity, created, rng = birth.identity, birth.created, birth.rng
@@ -54,12 +60,7 @@ def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies
     for body in bodies:
         try:
             head = decode_pod(body) if pods else decode_object(kind, body)
-            meta = head.metadata
-            name = meta.name
-            if pods and is_dns_subdomain(name):
-                place = meta.namespace or DEFAULT_NAMESPACE
-            else:
-                place, name = place_of(kind, head, rng)
+            place, name = place_of(kind, head, rng)
         except InputError as error:
             answer(invalid(error))
             continue
@@ -68,7 +69,7 @@ def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies
             space = spaces.get(place, {})
             drafted = staged.setdefault(place, {})
         if name in space or name in drafted:
-            free = "" if meta.name else _free_name(head, (space, drafted), rng)
+            free = "" if head.metadata.name else _free_name(head, (space, drafted), rng)
             if not free:
                 answer(_taken(draft, place, name))
                 continue
@@ -84,6 +85,47 @@ def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies
     draft.version = version
     draft.olds = [None] * len(events)
     return replies
+
+
+def _draft_pods(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies | None:
+    """Add sound pods of one namespace, all of them new; ``None`` where they are anything else."""
+    try:
+        heads = [decode_pod(body) for body in bodies]
+    except InputError:
+        return None
+    metas = [head.metadata for head in heads]
+    names, namespace = [meta.name for meta in metas], metas[0].namespace
+    if not all(map(is_dns_subdomain, names)) or {meta.namespace for meta in metas} != {namespace}:
+        return None
+    namespace = namespace or DEFAULT_NAMESPACE
+    drafted = draft.staged.setdefault(namespace, {})
+    taken = draft.table.spaces.get(namespace, {})
+    if drafted or not taken.keys().isdisjoint(names) or len(set(names)) < len(names):
+        return None
+    identity, created = birth.identity, birth.created
+    versions = range(draft.version + 1, draft.version + 1 + len(bodies))
+    records = [
+        Record(
+            POD,
+            namespace,
+            name,
+            f"{identity}{version:012x}",
+            version,
+            body,
+            head.spec.node_name,
+            None,
+            created,
+        )
+        for name, version, body, head in zip(names, versions, bodies, heads, strict=True)
+    ]
+    drafted.update(zip(names, records, strict=True))
+    added, ok, none = EventType.ADDED, Outcome.OK, Code.NONE
+    draft.events += [
+        Event(added, record, head) for record, head in zip(records, heads, strict=True)
+    ]
+    draft.olds += [None] * len(records)
+    draft.version = versions[-1]
+    return [Reply(ok, none, "", record) for record in records]
 
 
 def _free_name(

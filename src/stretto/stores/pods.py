@@ -4,6 +4,7 @@ Binding is the hot path of the store: one loop, no copy of the body, a record of
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Final
 
 from stretto.api.kinds import POD
@@ -23,11 +24,17 @@ from stretto.stores.store import (
 )
 from stretto.stores.table import Draft, Space
 
+WORTHWHILE: Final = 8
+"""Binds in one call from which columns are quicker than one by one."""
 _NO_SPACE: Final[Space] = {}
 
 
 def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies:
     """Bind pods to nodes, each for itself."""
+    if len(binds) >= WORTHWHILE:
+        bound = _bind_all(draft, binds, nodes)
+        if bound is not None:
+            return bound
     spaces, staged = draft.table.spaces, draft.staged
     events, olds, version = draft.events, draft.olds, draft.version
     modified, ok, none = EventType.MODIFIED, Outcome.OK, Code.NONE
@@ -67,10 +74,53 @@ def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]
     return replies
 
 
+def _bind_all(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies | None:
+    """Bind pods of one namespace that all can be bound; ``None`` where one of them cannot."""
+    namespaces = {bind.namespace for bind in binds}
+    if len(namespaces) != 1:
+        return None
+    (namespace,) = namespaces
+    drafted = draft.staged.setdefault(namespace, {})
+    names = [bind.name for bind in binds]
+    if drafted or len(set(names)) < len(names):
+        return None
+    found = list(map(draft.table.spaces.get(namespace, {}).get, names))
+    olds = [old for old in found if old is not None and not (old.node or old.deleting)]
+    if len(olds) < len(binds) or [old.uid for old in olds] != [bind.uid for bind in binds]:
+        return None
+    if not nodes.keys() >= {bind.node for bind in binds}:
+        return None
+    versions = range(draft.version + 1, draft.version + 1 + len(binds))
+    records = [
+        Record(
+            POD,
+            namespace,
+            old.name,
+            old.uid,
+            version,
+            old.body,
+            bind.node,
+            None if bind.annotations is None else dict(bind.annotations),
+            old.created,
+        )
+        for old, bind, version in zip(olds, binds, versions, strict=True)
+    ]
+    drafted.update(zip(names, records, strict=True))
+    modified, ok, none = EventType.MODIFIED, Outcome.OK, Code.NONE
+    draft.events += [Event(modified, record, None, True) for record in records]
+    draft.olds += olds
+    draft.version = versions[-1]
+    return [Reply(ok, none, "", record) for record in records]
+
+
 def draft_units(
     draft: Draft, units: Sequence[Sequence[Bind]], nodes: Mapping[str, Record]
 ) -> UnitReplies:
     """Bind units, each with all of its pods or with none."""
+    bound = _bind_all(draft, [bind for unit in units for bind in unit], nodes)
+    if bound is not None:
+        ends = accumulate(map(len, units), initial=0)
+        return [bound[start:stop] for start, stop in pairwise(ends)]
     answers = []
     for unit in units:
         mark = len(draft.events)

@@ -123,7 +123,7 @@ class Rescheduler:
         """See who was bound: a recommendation that was followed is over, and so is an old one."""
         pods, cluster = self._cluster.pods, self._cluster
         self._others.bound(changes.bound)
-        for row in changes.bound:
+        for row in changes.bound if self._hints else ():
             node, class_id = cluster.node_of(row), int(pods.class_id[row])
             found = next((h for h in self._hints if h[2] == node and h[3] == class_id), None)
             if found is not None:
