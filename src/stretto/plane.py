@@ -343,7 +343,7 @@ class Plane:
     def _plan(self, now: float) -> list[Plan]:
         """Hand out units and let every shard make a plan on its own snapshot."""
         self._follow_partitions()
-        room = [max(0, 2 * self.config.batch - shard.waiting) for shard in self.shards]
+        room = self.dispatcher.room(self.config.batch, [(s.number, s.waiting) for s in self.shards])
         handed = self.dispatcher.dispatch(now, room)
         for shard, work in zip(self.shards, handed, strict=True):
             shard.accept(work)

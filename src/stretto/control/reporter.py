@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from stretto.api.kinds import EVENT, POD
 from stretto.base.clock import Clock
+from stretto.control.complaints import Complaints
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.held_back import HeldBack
 from stretto.control.verdicts import Verdicts
@@ -95,6 +96,7 @@ class Reporter:
         self.preemption: Callable[[int, float], str] = lambda _row, _now: ""
         #: Finds pods that limits of their queues hold back; ``None`` where nobody looks.
         self.held_back: HeldBack | None = None
+        self._complaints = Complaints(cluster, store)
         self._given_up: dict[int, tuple[int, str]] = {}
         self._own_words: dict[int, tuple[int, str]] = {}
         self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
@@ -143,6 +145,8 @@ class Reporter:
         told = self._tell(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
         if len(batch) == self._config.at_once or self._placed:
             self._more = True
+        if self._config.events:
+            told += self._complaints.tell(clock.now())
         return told + self._tell_placed(clock.now())
 
     def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:

@@ -26,6 +26,10 @@ DONE: Final = "Scheduled"
 """Reason of the event about a pod that got a node."""
 MOVED: Final = "Rescheduled"
 """Reason of the event about a pod that is asked to leave so that room comes free."""
+NOT_VALID: Final = "NotAsItShouldBe"
+"""Reason of the event about an object that cannot be taken as it is written."""
+EVERYWHERE: Final = "default"
+"""Namespace of events about objects that have none."""
 MOST: Final = 1024
 """Characters of an event's message, as in Kubernetes."""
 
@@ -119,6 +123,11 @@ def event_body(record: Record, word: Word, reporter: str, now: float) -> bytes:
     return _event(record, about, "Normal" if word.scheduled else "Warning", (reporter, now))
 
 
+def complaint_event(record: Record, message: str, reporter: str, now: float) -> bytes:
+    """The event about an object that is not as it should be. ``now`` is wall-clock time."""
+    return _event(record, (NOT_VALID, message), "Warning", (reporter, now))
+
+
 def move_event(record: Record, message: str, reporter: str, now: float) -> bytes:
     """The event about a pod that is moved. ``now`` is wall-clock time."""
     return _event(record, (MOVED, message), "Normal", (reporter, now))
@@ -132,10 +141,13 @@ def _event(record: Record, about: tuple[str, str], kind: str, told: tuple[str, f
         {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": event_name(record, reason), "namespace": record.namespace},
+            "metadata": {
+                "name": event_name(record, reason if reason != NOT_VALID else message),
+                "namespace": record.namespace or EVERYWHERE,
+            },
             "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
+                "apiVersion": record.kind.api_version,
+                "kind": record.kind.kind,
                 "namespace": record.namespace,
                 "name": record.name,
                 "uid": record.uid,

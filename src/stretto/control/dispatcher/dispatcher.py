@@ -28,7 +28,7 @@ from stretto.control.dispatcher.orders import Order, micros
 from stretto.control.dispatcher.places import Places
 from stretto.control.dispatcher.queue import Queue
 from stretto.control.dispatcher.reclaimer import FloorView, Reclaimer
-from stretto.control.dispatcher.shards import Round
+from stretto.control.dispatcher.shards import Round, room_of
 from stretto.control.dispatcher.views import Views
 from stretto.control.dispatcher.waiting import Probe
 from stretto.state.changes import Changes
@@ -123,6 +123,16 @@ class Dispatcher:
         )
 
     # ------------------------------------------------------------ handing out
+
+    def room(self, batch: int, said: Sequence[tuple[int, int]]) -> list[int]:
+        """Pods that each shard takes now, whatever it says of itself.
+
+        Args:
+            batch: pods that a shard places in a cycle.
+            said: (number, pods that it says it has in hand) of each.
+        """
+        handed = self._places.shards.pods
+        return [room_of(batch, has, handed[number]) for number, has in said]
 
     def dispatch(self, now: float, room: Sequence[int]) -> list[list[Dispatch]]:
         """Hand out units in the order of their queues while shards have room.

@@ -7,8 +7,12 @@ them. The least loaded shard is next, the lowest number among equals.
 import heapq
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from stretto.state.units import Dispatch, Unit
+
+MOST_BATCHES: Final = 16
+"""Batches that a shard may owe answers for: plans on their way are answered late."""
 
 
 class Shards:
@@ -129,3 +133,18 @@ class Round:
             heapq.heapreplace(heap, (self._shards.pods[number], number))
         else:
             heapq.heappop(heap)
+
+
+def room_of(batch: int, said: int, handed: int) -> int:
+    """Pods that a shard takes now, whatever it says of itself.
+
+    It cannot have more in hand than it was handed, and one that answers nothing is not given more
+    for ever, although it says that it has nothing.
+
+    Args:
+        batch: pods that it places in a cycle.
+        said: pods that it says it has in hand.
+        handed: pods that it was handed and has not answered.
+    """
+    has = min(max(said, 0), handed)
+    return max(0, min(2 * batch - has, MOST_BATCHES * batch - handed))
