@@ -51,6 +51,10 @@ VERBS: Final[Mapping[str, Verb]] = {
     "scheduler": Verb(
         "scheduler:scheduler", "Schedule the pods of a Kubernetes cluster that ask for it."
     ),
+    "dispatcher": Verb("roles:dispatcher", "One role alone: order pods and hand them to shards."),
+    "shard": Verb("roles:shard", "One role alone: find nodes for the pods dispatched to it."),
+    "binder": Verb("roles:binder", "One role alone: check what shards decided, and bind."),
+    "controller": Verb("roles:controller", "One role alone: statuses of groups and queues."),
     "conformance": Verb(
         "conformance:conformance", "Hold decisions to recorded ones of kube-scheduler."
     ),

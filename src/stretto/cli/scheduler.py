@@ -14,6 +14,7 @@ from stretto.cli.options import Common
 
 if TYPE_CHECKING:
     from stretto.daemons.probes import Certificate
+    from stretto.daemons.scheduler import Make
     from stretto.framework.profile import Profile
     from stretto.plane import PlaneConfig
 
@@ -118,6 +119,11 @@ def scheduler(common: Common, asked: SchedulerOptions) -> None:
     holder of the lease schedules and the others stand by. SIGTERM or Ctrl-C stops it in good order.
     A profile that is a file is taken up when it changes, and at SIGHUP.
     """
+    serve(common, asked)
+
+
+def serve(common: Common, asked: SchedulerOptions, make: "Make | None" = None) -> None:
+    """Run a daemon until it is asked to stop: the whole plane, or what ``make`` makes of it."""
     from stretto.base.clock import WallClock
     from stretto.base.errors import InputError
     from stretto.base.rng import Rng
@@ -126,6 +132,7 @@ def scheduler(common: Common, asked: SchedulerOptions) -> None:
     from stretto.daemons.profiles import ProfileFile
     from stretto.daemons.scheduler import LINE, SchedulerConfig, SchedulerDaemon
     from stretto.framework.profile import load_profile
+    from stretto.plane import Plane
     from stretto.stores.kube.access import access_from
     from stretto.stores.kube.store import KubeStore
 
@@ -135,7 +142,8 @@ def scheduler(common: Common, asked: SchedulerOptions) -> None:
     identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
     rng = Rng(common.seed).child(identity)
     plane = _plane(asked, profiles.good)
-    config = SchedulerConfig(plane, asked.bind_address, _certificate(asked))
+    certificate = _certificate(asked)
+    config = SchedulerConfig(plane, asked.bind_address, certificate, make or Plane)
     namespace, _, name = asked.lease.partition("/")
     if not namespace or not name:
         raise InputError("--lease", asked.lease, "NAMESPACE/NAME")

@@ -71,6 +71,10 @@ _WARM_POD: Final = (
 _WARM_STEPS: Final = 16
 
 
+Make = Callable[[PlaneConfig, Store, Clock], Plane]
+"""Makes the plane over a store: the whole of it, or the part that one role runs."""
+
+
 class SchedulerConfig(msgspec.Struct, frozen=True):
     """What a scheduler daemon is built from."""
 
@@ -80,8 +84,8 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     address: str = ""
     #: What they are served with over TLS; ``None`` for plain HTTP on loopback.
     certificate: Certificate | None = None
-    #: Makes the plane over a store: the whole of it, or the part that one role runs.
-    make: Callable[[PlaneConfig, Store, Clock], Plane] = Plane
+    #: Makes the plane that a leader steps.
+    make: Make = Plane
 
 
 class _RenewedError(Exception):

@@ -26,7 +26,7 @@ from stretto.api.handover import (
     tried,
     with_condition,
 )
-from stretto.api.kinds import POD, Kind
+from stretto.api.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from stretto.base.clock import Clock, timestamp
 from stretto.control.binder.evictor import Evictor
 from stretto.control.wording import UNSCHEDULABLE
@@ -35,6 +35,7 @@ from stretto.daemons.wire.view import Known, View
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.slots import BLOCK
 from stretto.state.units import Setback, UnitKind, Why
+from stretto.stores.capabilities import Capabilities
 from stretto.stores.store import (
     Bind,
     Code,
@@ -66,6 +67,17 @@ class ShardView(View):
         self.is_late: Callable[[str], bool] = lambda _uid: False
         #: Who must leave a node before a pod can have it.
         self.victims_of: Callable[[str], tuple[VictimNote, ...]] = lambda _uid: ()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Nobody here waits for volumes: the binder does."""
+        return msgspec.structs.replace(self._inner.capabilities, completes_claims=False)
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change parts of objects; what volumes need is assumed here and written by the binder."""
+        if kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM):
+            return [_DONE] * len(patches)
+        return super().patch(kind, patches)
 
     def sight(self, uid: str, standing: Standing) -> str | None:
         """Ours to place, on a node, or none of our business."""
@@ -169,6 +181,8 @@ class ShardConfig(msgspec.Struct, frozen=True):
     name: str
     #: Seconds between signs of life.
     beat_every: float = BEAT_EVERY
+    #: Whether its share of the nodes is tried first.
+    partition: bool = True
 
 
 class ShardPlane(Plane):
@@ -183,7 +197,7 @@ class ShardPlane(Plane):
         self.heart = Heart(store, wire.name, clock, wire.beat_every)
         self._name = wire.name
         self._partition_of: tuple[int, int] = (-1, -1)
-        config = msgspec.structs.replace(config, shards=1)
+        config = msgspec.structs.replace(config, shards=1, partition=wire.partition)
         super().__init__(config, self.view, clock)
         self.statuses = None
         self.view.is_late = self._is_late
