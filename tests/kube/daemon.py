@@ -22,13 +22,13 @@ _ANYBODY.check_hostname, _ANYBODY.verify_mode = False, ssl.CERT_NONE
 class Daemon:
     """A scheduler daemon over a control plane."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *more: str) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, *more: str, verb: str = "scheduler") -> None:
         self.port = free_ports(1)[0]
-        command = [sys.executable, "-m", "stretto.cli.main", "scheduler"]
+        command = [sys.executable, "-m", "stretto.cli.main", verb]
         command += ["--kubeconfig", str(kubeconfig), "--log-format", "json"]
         command += ["--bind-address", f"127.0.0.1:{self.port}", "--tier", "numpy", *more]
         self.is_secure = any(word.startswith("--tls-cert-file") for word in more)
-        self.part = Part("stretto scheduler", command, log)
+        self.part = Part(f"stretto {verb}", command, log)
 
     def __enter__(self) -> Self:
         self.part.start()

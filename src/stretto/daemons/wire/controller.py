@@ -16,7 +16,7 @@ from stretto.stores.store import Store
 class ControllerView(View):
     """Pods have the nodes that they are bound to, whatever is decided about them."""
 
-    keeps_places = True
+    controls = True
 
     def sight(self, uid: str, standing: Standing) -> str | None:
         """A pod without a node wants one."""

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from stretto.api.handover import Standing, read, standing_of
 from stretto.api.heads import PodHead, decode_pod_head
-from stretto.api.kinds import NODE, POD, RESERVATION, Kind
+from stretto.api.kinds import MOVEMENT, NODE, POD, RESERVATION, Kind
 from stretto.api.patch import PatchType
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
@@ -47,6 +47,7 @@ Events = list[Event]
 
 EARLY: Final = Reply(Outcome.REFUSED, Code.UNAVAILABLE, "the pod has no node yet")
 """The answer to who says too early that a pod has a node."""
+_CONTROLLERS: Final = (RESERVATION, MOVEMENT)
 _SHORTEST: Final = 1e-6
 """Seconds that a pod is kept back at least, once it is."""
 
@@ -71,8 +72,8 @@ class Known(msgspec.Struct):
 class View(PassingStore):
     """A store with pods as one role sees them; the base shows them as they are."""
 
-    #: Whether the role writes the objects of kept places.
-    keeps_places = False
+    #: Whether the role writes what became of kept places and of moves.
+    controls = False
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
         """See the pods that ask for one of these scheduler names."""
@@ -158,8 +159,8 @@ class View(PassingStore):
     # ------------------------------------------------------------ writing
 
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects; Reservations are the controller's to write."""
-        if kind is RESERVATION and not self.keeps_places:
+        """Add objects; Reservations and Movements are the controller's to write."""
+        if kind in _CONTROLLERS and not self.controls:
             return [Reply(Outcome.CONFLICT, Code.CONFLICT)] * len(bodies)
         return self._inner.create(kind, bodies)
 
@@ -174,6 +175,8 @@ class View(PassingStore):
 
         That a pod has a node is for its binding to say: such a condition is refused for now.
         """
+        if kind in _CONTROLLERS and not self.controls:
+            return [Reply(Outcome.CONFLICT, Code.CONFLICT)] * len(patches)
         if kind is not POD:
             return self._inner.patch_status(kind, patches)
         sent = [each for each in patches if not self._is_early(each)]

@@ -1,0 +1,208 @@
+"""The roles as daemons of their own, over a real API server, under the rights that are shipped."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
+from stretto.lab.kube.credentials import User
+from tests.kube.daemon import Daemon, bound, kubectl, node, pod, pods_of, put, until
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(420)]
+
+ROLES = Path(__file__).resolve().parents[2] / "deploy" / "rbac-roles.yaml"
+GODEL = "/apis/scheduling.godel.kubewharf.io/v1alpha1"
+PREFIX = "godel.bytedance.com/"
+SHARD_TIMEOUT = 8
+ROUNDS = 6
+WAVE = 40
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    """A cluster with simulated kubelets, and an account for each role."""
+    users = tuple(User(f"stretto-{r}") for r in ("dispatcher", "shard", "binder", "controller"))
+    with ControlPlane(ControlPlaneConfig(parts=("kwok",), users=users, audited=True)) as plane:
+        plane.install()
+        kubectl(plane, "apply", "-f", str(ROLES))
+        for number in range(4):
+            put(plane, "/api/v1/nodes", node(f"n{number}", "64"))
+            plane.ask("PATCH", f"/api/v1/nodes/n{number}", b'{"spec": {"taints": null}}')
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def daemons(
+    cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Daemon]]:
+    """A dispatcher, two shards, a binder and a controller."""
+    folder = tmp_path_factory.mktemp("roles")
+    found = {}
+    for name, verb, more in (
+        ("dispatcher", "dispatcher", (f"--shard-timeout={SHARD_TIMEOUT}",)),
+        ("shard-0", "shard", ("shard-0", "--renew-every=1")),
+        ("shard-1", "shard", ("shard-1", "--renew-every=1")),
+        ("binder", "binder", ()),
+        ("controller", "controller", ()),
+    ):
+        config = cluster.kubeconfig_of(f"stretto-{verb}")
+        found[name] = Daemon(config, folder / name, *more, verb=verb)
+    for daemon in found.values():
+        daemon.part.start()
+    for daemon in found.values():
+        daemon.ready()
+    yield found
+    for daemon in found.values():
+        daemon.part.stop()
+
+
+@pytest.fixture
+def space(cluster: ControlPlane, request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's own."""
+    name = f"t{abs(hash(request.node.name)) % 10**8}"
+    put(cluster, "/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
+
+
+def test_services_and_a_gang_are_placed_by_two_shards(
+    cluster: ControlPlane, daemons: dict[str, Daemon], space: str
+) -> None:
+    group(cluster, space, "ring", 4)
+    path = f"/api/v1/namespaces/{space}/pods"
+    put(cluster, path, *(pod(f"web-{n}", "10m") for n in range(20)))
+    put(cluster, path, *(member("ring", f"ring-{n}") for n in range(4)))
+    until(lambda: len(bound(cluster, space)) == 24, 60, lambda: state(cluster, daemons, space))
+    notes = {p["metadata"]["name"]: p["metadata"]["annotations"] for p in pods_of(cluster, space)}
+    chosen = {name: note[f"{PREFIX}selected-scheduler"] for name, note in notes.items()}
+    assert set(chosen.values()) == {"shard-0", "shard-1"}
+    assert len({chosen[f"ring-{n}"] for n in range(4)}) == 1
+    assert all(note[f"{PREFIX}pod-state"] == "assumed" for note in notes.values())
+
+    def phase() -> bool:
+        found = json.loads(cluster.ask("GET", f"{GODEL}/namespaces/{space}/podgroups/ring").body)
+        return found.get("status", {}).get("phase") == "Scheduled"
+
+    until(phase, 30, daemons["controller"].part.said)
+
+
+def test_a_gang_that_does_not_fit_waits_whole(
+    cluster: ControlPlane, daemons: dict[str, Daemon], space: str
+) -> None:
+    group(cluster, space, "big", 3)
+    here = {"only": space}
+    small_node(cluster, f"{space}-0", here)
+    path = f"/api/v1/namespaces/{space}/pods"
+    members = [member("big", f"big-{n}", cpu="1", nodeSelector=here) for n in range(3)]
+    put(cluster, path, *members, pod("beside", "10m"))
+    until(lambda: "beside" in bound(cluster, space), 30, lambda: state(cluster, daemons, space))
+    until(lambda: "available" in why(cluster, space, "big-0"), 30, daemons["shard-0"].part.said)
+    assert set(bound(cluster, space)) == {"beside"}
+    small_node(cluster, f"{space}-1", here)
+    until(lambda: len(bound(cluster, space)) == 4, 60, lambda: state(cluster, daemons, space))
+
+
+def test_nodes_are_shared_out(cluster: ControlPlane, daemons: dict[str, Daemon]) -> None:
+    def shares() -> set[str]:
+        items = json.loads(cluster.ask("GET", "/api/v1/nodes").body)["items"]
+        notes = [item["metadata"].get("annotations", {}) for item in items]
+        return {note.get(f"{PREFIX}scheduler-name", "") for note in notes}
+
+    until(lambda: shares() == {"shard-0", "shard-1"}, 30, daemons["dispatcher"].part.said)
+
+
+def test_any_daemon_may_be_killed_at_any_instant(
+    cluster: ControlPlane, daemons: dict[str, Daemon], space: str
+) -> None:
+    """Nothing is lost, nothing is bound twice: a node that a pod has is the node that it keeps."""
+    rng = random.Random(11)
+    path, seen = f"/api/v1/namespaces/{space}/pods", dict[str, str]()
+
+    def look() -> dict[str, str]:
+        for name, where in bound(cluster, space).items():
+            assert seen.setdefault(name, where) == where
+        return seen
+
+    total = 0
+    for number in range(ROUNDS):
+        group(cluster, space, f"g{number}", 4)
+        put(cluster, path, *(member(f"g{number}", f"g{number}-{n}") for n in range(4)))
+        half = WAVE // 2
+        put(cluster, path, *(pod(f"p{number}-{n}", "10m") for n in range(half)))
+        victim = daemons[rng.choice(["dispatcher", "shard-0", "shard-1", "binder"])]
+        victim.part.kill()
+        put(cluster, path, *(pod(f"p{number}-{n}", "10m") for n in range(half, WAVE)))
+        victim.part.start()
+        total += WAVE + 4
+        look()
+    until(lambda: len(look()) == total, 120, lambda: state(cluster, daemons, space))
+    bindings = [c for c in cluster.audit("stretto-binder") if c.what == "create pods/binding"]
+    made = [c.object_ref.name for c in bindings if c.response_status.code == 201]
+    mine = [name for name in made if name in seen]
+    assert len(mine) == len(set(mine))
+
+
+def test_the_pods_of_a_dead_shard_are_placed_by_the_other_within_its_time(
+    cluster: ControlPlane, daemons: dict[str, Daemon], space: str
+) -> None:
+    daemons["shard-1"].part.kill()
+    path = f"/api/v1/namespaces/{space}/pods"
+    put(cluster, path, *(pod(f"late-{n}", "10m") for n in range(20)))
+    within = SHARD_TIMEOUT + 30
+    until(lambda: len(bound(cluster, space)) == 20, within, lambda: state(cluster, daemons, space))
+    notes = [p["metadata"]["annotations"] for p in pods_of(cluster, space)]
+    assert {note[f"{PREFIX}selected-scheduler"] for note in notes} == {"shard-0"}
+    daemons["shard-1"].part.start()
+
+
+def test_the_roles_may_do_all_that_they_try(
+    cluster: ControlPlane, daemons: dict[str, Daemon]
+) -> None:
+    for role in ("dispatcher", "shard", "binder", "controller"):
+        calls = cluster.audit(f"stretto-{role}")
+        assert calls
+        assert {call.what for call in calls if call.response_status.code == 403} == set()
+
+
+def group(plane: ControlPlane, space: str, name: str, least: int) -> None:
+    """A PodGroup."""
+    named = {"apiVersion": "scheduling.godel.kubewharf.io/v1alpha1", "kind": "PodGroup"}
+    body = {**named, "metadata": {"name": name}, "spec": {"minMember": least}}
+    put(plane, f"{GODEL}/namespaces/{space}/podgroups", body)
+
+
+def member(group_name: str, name: str, cpu: str = "10m", **spec: Any) -> dict[str, Any]:
+    """A pod of a PodGroup."""
+    found = pod(name, cpu, **spec)
+    found["metadata"]["annotations"] = {f"{PREFIX}pod-group-name": group_name}
+    found["metadata"]["labels"][f"{PREFIX}pod-group-name"] = group_name
+    return found
+
+
+def small_node(plane: ControlPlane, name: str, labels: dict[str, str]) -> None:
+    """A node of two CPUs with labels."""
+    body = json.loads(node(name, "2"))
+    body["metadata"]["labels"] = labels
+    put(plane, "/api/v1/nodes", body)
+    plane.ask("PATCH", f"/api/v1/nodes/{name}", b'{"spec": {"taints": null}}')
+
+
+def why(plane: ControlPlane, space: str, name: str) -> str:
+    """What the pod's condition says of why it waits."""
+    found = json.loads(plane.ask("GET", f"/api/v1/namespaces/{space}/pods/{name}").body)
+    conditions = found["status"].get("conditions", [])
+    return " ".join(each.get("message", "") for each in conditions)
+
+
+def state(plane: ControlPlane, daemons: dict[str, Daemon], space: str) -> str:
+    """What stands where, for a test that waits in vain."""
+    waiting = [
+        (p["metadata"]["name"], p["metadata"].get("annotations"))
+        for p in pods_of(plane, space)
+        if "nodeName" not in p["spec"]
+    ]
+    said = "\n".join(f"{name}: {d.part.said()[-600:]}" for name, d in daemons.items())
+    return f"{waiting[:6]}\n{said}"
