@@ -11,6 +11,7 @@ from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from tests.contract.kube_subject import kube_subject, wipe
+from tests.kube.ground import GROUPS, Ground
 
 QUICK = KubeOptions(write_patience=2.0, read_patience=4.0, answer=3.0, longest_wait=1.0)
 """Times for tests that wait them out."""
@@ -47,3 +48,12 @@ def far(plane: ControlPlane, wire: Wire) -> Iterator[KubeStore]:
     yield store
     wire.heal()
     store.close()
+
+
+@pytest.fixture
+def ground(plane: ControlPlane, wire: Wire, store: KubeStore, far: KubeStore) -> Iterator[Ground]:
+    """A whole plane over the wire; groups of other tests are removed."""
+    plane.ask("DELETE", GROUPS)
+    ground = Ground(plane, wire, store, far)
+    yield ground
+    ground.close()

@@ -3,7 +3,9 @@
 It lists, then watches from the version that the list reflects. Events at or below the version seen
 last are old news (doubled or stale) and are dropped. When a watch's history is gone, or the
 periodic comparison is due, it lists afresh: what the list lacks has gone, what it has is applied
-like any change. A list that is older than what has been seen is not believed.
+like any change. A list that is older than what has been seen is not believed; where every list is
+for long, the server itself has gone back (it was restored from a backup), and nothing that is known
+here may be relied upon.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +23,7 @@ from stretto.api.kinds import (
     WORKLOAD_POD_GROUP,
     Kind,
 )
-from stretto.base.errors import TooOldError
+from stretto.base.errors import StrettoError, TooOldError
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster import Cluster
 from stretto.state.ingest import Ingest
@@ -37,6 +39,10 @@ LIST_BATCH: Final = 1 << 15
 """Records of a list applied at once: a million of them must not stand in memory twice."""
 RETRY_LIST_AFTER: Final = 1.0
 """Seconds before another try when a list was refused or too old."""
+WENT_BACK_AFTER: Final = 15.0
+"""Seconds of lists that are all too old, after which the server has gone back for good."""
+WENT_BACK_TIMES: Final = 8
+"""And so many of them."""
 
 Apply = Callable[[Sequence[Event], float], None]
 """Applies events of one kind at a clock time."""
@@ -58,6 +64,10 @@ class _Feed:
         self.version = 0
         #: Clock time of the next fresh list.
         self.list_at = 0.0
+        #: Lists in a row that were older than what was seen.
+        self.behind = 0
+        #: Clock time of the first of them.
+        self.behind_since = 0.0
 
 
 class Pump:
@@ -109,7 +119,11 @@ class Pump:
         return all(feed.watch is not None for feed in self._feeds)
 
     def poll(self, now: float, limit: int = 4096) -> int:
-        """Apply what has come; returns how many events were."""
+        """Apply what has come; returns how many events were.
+
+        Raises:
+            StrettoError: the server's versions have gone back; begin anew, with nothing known.
+        """
         return sum(self._poll(feed, now, limit) for feed in self._feeds)
 
     def next_due(self) -> float:
@@ -149,8 +163,9 @@ class Pump:
         """List afresh, apply the difference, and watch from there."""
         listing = self._store.list(feed.kind)
         if listing.version < feed.version:
-            feed.list_at = now + RETRY_LIST_AFTER
+            _note_behind(feed, listing, now)
             return 0
+        feed.behind = 0
         if feed.watch is not None:
             feed.watch.close()
             self.relists[feed.kind.kind] = self.relists.get(feed.kind.kind, 0) + 1
@@ -273,6 +288,19 @@ def _follow(known: dict[str, Record], events: Sequence[Event]) -> list[Event]:
 
 def _by_uid(known: Mapping[str, Record]) -> dict[str, Record]:
     return {record.uid: record for record in known.values()}
+
+
+def _note_behind(feed: _Feed, listing: Listing, now: float) -> None:
+    """A list that is older than what was seen: another try soon, but not for ever."""
+    feed.list_at = now + RETRY_LIST_AFTER
+    if not feed.behind:
+        feed.behind_since = now
+    feed.behind += 1
+    if feed.behind >= WENT_BACK_TIMES and now - feed.behind_since >= WENT_BACK_AFTER:
+        raise StrettoError(
+            f"{feed.kind.resource}: the server's versions went back from {feed.version} to "
+            f"{listing.version}: it was restored from an older state"
+        )
 
 
 def _news(events: Sequence[Event], version: int) -> list[Event]:

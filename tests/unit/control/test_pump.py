@@ -7,7 +7,7 @@ import pytest
 
 from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from stretto.base.clock import ManualClock
-from stretto.base.errors import TooOldError
+from stretto.base.errors import StrettoError, TooOldError
 from stretto.base.rng import Rng
 from stretto.control.pump import RETRY_LIST_AFTER, Pump
 from stretto.state.cluster import Cluster
@@ -169,6 +169,29 @@ def test_a_list_older_than_what_was_seen_is_not_believed(line: Line) -> None:
     line.older[POD], line.cut = stale, True
     pump.poll(5.0)
     assert (names(pump), pump.next_due()) == (["a"], 5.0 + RETRY_LIST_AFTER)
+
+
+def test_a_server_that_has_gone_back_for_good_ends_it(line: Line) -> None:
+    pump = pump_of(line)
+    line.older[POD], line.cut = MemoryStore.list(line, POD), True
+    create(line, "a")
+    pump._feeds[-1].version += 1
+    for second in range(14):
+        pump.poll(float(second))
+    with pytest.raises(StrettoError, match="pods: the server's versions went back"):
+        pump.poll(60.0)
+
+
+def test_a_list_that_is_older_once_in_a_while_ends_nothing(line: Line) -> None:
+    pump = pump_of(line)
+    stale = MemoryStore.list(line, POD)
+    create(line, "a")
+    pump.poll(0.0)
+    line.cut = True
+    for second in range(60):
+        line.older = {POD: stale} if second % 5 else {}
+        pump.poll(float(second))
+    assert names(pump) == ["a"]
 
 
 def test_a_lost_event_heals_at_the_next_comparison(line: Line) -> None:

@@ -26,6 +26,8 @@ class Wire:
         self.cut_every = 0.0
         #: Answers are lost: what comes back ends the connection instead.
         self.is_deaf = False
+        #: What comes back is swallowed, and the connection stays as if nothing were to be said.
+        self.is_mute = False
         #: New connections are refused at once.
         self.is_down = False
         self._target = port
@@ -54,7 +56,7 @@ class Wire:
     def heal(self) -> None:
         """No more faults; what is open stays open."""
         self.latency = self.cut_every = 0.0
-        self.is_deaf = self.is_down = False
+        self.is_deaf = self.is_down = self.is_mute = False
 
     def close(self) -> None:
         """Cut everything and listen no more."""
@@ -105,5 +107,7 @@ class Wire:
                 return
             if self.latency:
                 await asyncio.sleep(self.latency)
+            if self.is_mute:
+                continue
             out.write(data)
             await out.drain()

@@ -58,6 +58,10 @@ class LostError(StrettoError):
     """The request may have been seen, and its answer is not known."""
 
 
+class SilentError(LostError):
+    """Nothing came for too long; the connection may be dead."""
+
+
 class Line:
     """Connections to one API server, kept alive; lives on the event loop."""
 

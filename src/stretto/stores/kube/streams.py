@@ -6,7 +6,7 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from stretto.stores.kube.line import LostError
+from stretto.stores.kube.line import LostError, SilentError
 
 _INITIAL_END: Final = b'"k8s.io/initial-events-end"'
 
@@ -34,7 +34,8 @@ async def changes_of(
     """The changes of a stream as they arrive, in batches; ends when the server ends it.
 
     Raises:
-        LostError: the connection broke, fell silent, or sent what is no change.
+        SilentError: nothing came for too long.
+        LostError: the connection broke, or sent what is no change.
     """
     rest = b""
     try:
@@ -44,7 +45,9 @@ async def changes_of(
                 yield [_DECODER.decode(line) for line in lines if line]
             if len(rest) > most_line:
                 raise LostError(f"a line of more than {most_line} bytes")
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+    except TimeoutError as error:
+        raise SilentError(str(error) or "nothing came for too long") from error
+    except (aiohttp.ClientError, OSError) as error:
         raise LostError(str(error) or type(error).__name__) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise LostError(f"a stream that is none: {error}") from error

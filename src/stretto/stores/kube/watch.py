@@ -15,7 +15,7 @@ from stretto.api.kinds import Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError
 from stretto.base.rng import Rng
 from stretto.stores.kube.answers import forbidden, status_of
-from stretto.stores.kube.line import Answer, Line
+from stretto.stores.kube.line import Answer, Line, SilentError
 from stretto.stores.kube.objects import event_of, version_of
 from stretto.stores.kube.options import Backoff
 from stretto.stores.kube.paths import asking, collection
@@ -33,6 +33,8 @@ _FULL_PAUSE: Final = 0.02
 """Seconds between looks whether the reader has made room."""
 _SHORT: Final = 1.0
 """Seconds: a server that ends its streams sooner, with nothing told, is not asked at once again."""
+_SILENCES: Final = 2
+"""Silent streams in a row after which a fresh list is asked for."""
 _REFUSAL: Final = 4096
 """Bytes read of an answer that refuses a watch."""
 
@@ -62,6 +64,7 @@ class KubeWatch:
         self._events: deque[Event] = deque()
         self._too_old = False
         self._closed = False
+        self._silences = 0
 
     # ------------------------------------------------------------ the reader's thread
 
@@ -98,6 +101,9 @@ class KubeWatch:
             before = self._version
             try:
                 wait = await self._connected()
+            except SilentError as error:
+                self.trouble = str(error)
+                wait = self._silent(before)
             except StrettoError as error:
                 self.trouble = str(error)
                 wait = None
@@ -106,6 +112,17 @@ class KubeWatch:
             if self._goes_on():
                 await asyncio.sleep(backoff.next() if wait is None else wait)
         self._tell()
+
+    def _silent(self, before: int) -> float:
+        """A stream without a byte for long, although bookmarks come every minute.
+
+        Once, the line was dead. Twice, the server may be waiting for a version that it will never
+        reach, because it was restored from an older state: a fresh list tells.
+        """
+        self._silences = 1 if self._version > before else self._silences + 1
+        if self._silences >= _SILENCES:
+            self._too_old = True
+        return 0.0
 
     def _goes_on(self) -> bool:
         return not (self._closed or self._too_old)

@@ -1,0 +1,102 @@
+"""Two who think that they lead, and clocks that jump: cases 31 and 32."""
+
+import pytest
+
+from stretto.base.clock import WallClock
+from stretto.base.rng import Rng
+from stretto.control.lease import Elector, LeaseConfig
+from stretto.explain.doctor import examine, subject_of
+from stretto.explain.findings import Check
+from stretto.sim.clusters import listed
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.store import KubeStore
+from tests.kube.ground import NAMES, Ground
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
+
+DAY = 86_400.0
+
+
+class Jumping(WallClock):
+    """A wall clock that somebody sets, beside a monotonic one that nobody can."""
+
+    ahead = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead
+
+
+def test_case_31_two_leaders_at_once_bind_no_pod_twice(ground: Ground) -> None:
+    ground.nodes(*(f"n{number}" for number in range(4)), cpu="32")
+    other = ground.new_plane(ground.near)
+    ground.go(lambda: ground.plane.pump.synced and other.pump.synced, other)
+    ground.pods(*(f"p{number}" for number in range(60)), cpu="100m")
+    ground.go(ground.all_bound(60), other)
+    ground.go_for(1.0, other)
+    assert ground.most_places() == 1
+    ground.laws_hold()
+    other.close()
+
+
+def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(ground: Ground) -> None:
+    ground.nodes("n0", cpu="2")
+    other = ground.new_plane(ground.near)
+    ground.go(lambda: ground.plane.pump.synced and other.pump.synced, other)
+    ground.pods("a", "b", "c", "d")
+    names = iter(("a", "b"))
+
+    def meanwhile(name: str) -> None:
+        """Let the other one bind while this one is about to: neither has seen the other's."""
+        if name == "binder.before-write" and next(names, None):
+            ground.failpoint = lambda _: None
+            other.run_until_idle(50)
+
+    ground.failpoint = meanwhile
+    ground.go_for(2.0, other)
+    ground.pods("late")
+    ground.go_for(1.0, other)
+    assert "late" not in ground.bound()
+    assert ground.most_places() == 1
+    found = examine(subject_of(listed(ground.near).records, NAMES)).findings
+    over = [each for each in found if each.check is Check.OVER_COMMITTED]
+    assert bool(over) == (len(ground.bound()) > 2)
+    for name in list(ground.bound())[2:]:
+        ground.remove(name)
+    ground.go_for(0.5, other)
+    ground.laws_hold()
+    other.close()
+
+
+@pytest.mark.parametrize("jump", [-3 * 3600.0, 3600.0, DAY, -DAY])
+def test_case_32_a_wall_clock_that_jumps_stops_nobody(ground: Ground, jump: float) -> None:
+    clock = Jumping()
+    ground.plane.close()
+    ground.plane = ground.new_plane(clock=clock)
+    ground.nodes("n0")
+    ground.pods("before")
+    ground.go(ground.all_bound(1))
+    clock.ahead = jump
+    ground.pods("after", "also")
+    ground.go(ground.all_bound(3))
+    ground.laws_hold()
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3 * 3600.0])
+def test_case_31_a_standby_whose_clock_jumps_takes_no_lease_that_is_kept(
+    ground: Ground, jump: float
+) -> None:
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/jumps"
+    ground.site.ask("DELETE", path)
+    store = KubeStore(KubeconfigAccess(ground.site.kubeconfig), Rng(12))
+    clock = Jumping()
+    leader = Elector(store, LeaseConfig("kube-system", "jumps", "one"), WallClock())
+    standby = Elector(store, LeaseConfig("kube-system", "jumps", "two"), clock)
+    leader.tick()
+    standby.tick()
+    clock.ahead = jump
+    for _ in range(3):
+        leader.tick()
+        standby.tick()
+    assert leader.leads()
+    assert not standby.leads()
+    store.close()

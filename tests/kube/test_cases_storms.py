@@ -1,0 +1,128 @@
+"""Poison, floods and a server that is busy: cases 35 to 39."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from stretto.api.kinds import NODE, POD
+from stretto.base.rng import Rng
+from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
+from stretto.lab.kube.credentials import User
+from stretto.lab.kube.wire import Wire
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.store import KubeStore
+from stretto.stores.store import Patch
+from tests.contract.kube_subject import kube_subject
+from tests.kube.conftest import QUICK
+from tests.kube.daemon import put
+from tests.kube.ground import Ground
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
+
+CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "nobody-has-made-it"}}
+NOWHERE = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}
+            ]
+        }
+    }
+}
+
+
+def test_case_35_an_affinity_to_a_node_that_is_not_there_fails_alone(ground: Ground) -> None:
+    ground.nodes("n0")
+    ground.pods("poison", affinity=NOWHERE)
+    ground.pods("well")
+    ground.go(lambda: "well" in ground.bound())
+    ground.go(lambda: "0/1 nodes are available" in ground.why("poison"))
+    ground.laws_hold()
+
+
+def test_case_36_a_claim_that_nobody_has_made_holds_nobody_else_up(ground: Ground) -> None:
+    ground.nodes("n0")
+    ground.synced()
+    ground.pods("poison", volumes=[CLAIM])
+    ground.pods("well", "too")
+    ground.go(ground.all_bound(2))
+    ground.go(lambda: "nobody-has-made-it" in ground.why("poison"))
+    ground.laws_hold()
+
+
+def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
+    plane: ControlPlane, store: KubeStore
+) -> None:
+    most = 20
+    options = KubeOptions(held_events=most)
+    narrow = KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(4), options)
+    put(plane, "/api/v1/nodes", {"metadata": {"name": "busy"}})
+    version = narrow.list(NODE).version
+    watch = narrow.watch(NODE, version)
+    for number in range(300):
+        label = {"metadata": {"labels": {"turn": str(number)}}}
+        store.patch(NODE, [Patch("", "busy", label)])
+    narrow.wait(1.0)
+    held = len(watch._events)  # type: ignore[attr-defined]
+    seen = 0
+    for _ in range(400):
+        seen += len(watch.poll())
+        if seen >= 300:
+            break
+        narrow.wait(0.05)
+    assert seen == 300
+    assert held < 150
+    narrow.close()
+
+
+@pytest.fixture(scope="module")
+def busy() -> Iterator[ControlPlane]:
+    """A server that notes who asks what, and does two writes at a time."""
+    flags = ("--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=2")
+    config = ControlPlaneConfig(users=(User("us", ("system:masters",)),), audited=True, flags=flags)
+    with ControlPlane(config) as plane:
+        plane.install()
+        kube_subject(plane)
+        yield plane
+
+
+@pytest.fixture
+def crowd(busy: ControlPlane) -> Iterator[Ground]:
+    """A plane before the busy server."""
+    with Wire(busy.port) as wire:
+        near = KubeStore(KubeconfigAccess(busy.kubeconfig), Rng(7), QUICK)
+        far = KubeStore(KubeconfigAccess(busy.kubeconfig_of("us", wire.server)), Rng(8), QUICK)
+        ground = Ground(busy, wire, near, far)
+        yield ground
+        ground.close()
+        near.close()
+        far.close()
+
+
+def test_case_38_telling_why_pods_wait_starves_no_bind(crowd: Ground) -> None:
+    crowd.nodes("n0", cpu="64")
+    crowd.synced()
+    crowd.pods(*(f"big-{number}" for number in range(150)), cpu="999")
+    crowd.go(lambda: "Insufficient" in crowd.why("big-0"))
+    begin = len(crowd.site.audit("us"))
+    crowd.pods(*(f"small-{number}" for number in range(40)), cpu="10m")
+    crowd.go(crowd.all_bound(40))
+    calls = [call.what for call in crowd.site.audit("us")[begin:]]
+    last = max(at for at, what in enumerate(calls) if what == "create pods/binding")
+    before = Counter(calls[:last])
+    told = before["patch pods/status"] + before["create events"] + before["patch events"]
+    assert told <= 4 * before["create pods/binding"]
+    crowd.laws_hold()
+
+
+def test_case_39_a_busy_server_delays_and_loses_nothing(crowd: Ground) -> None:
+    there = len(crowd.bound())
+    crowd.nodes("n1", cpu="64")
+    crowd.pods(*(f"more-{number}" for number in range(80)), cpu="10m")
+    crowd.go(crowd.all_bound(there + 80))
+    names = [json.loads(each.body)["metadata"]["name"] for each in crowd.near.list(POD).records]
+    assert len(names) == len(set(names))
+    crowd.laws_hold()
