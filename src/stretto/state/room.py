@@ -103,6 +103,9 @@ def _ports_fit(
     for row in pods.on_slot(slot).tolist():
         if row not in going:
             taken |= table.own_mask(cluster.classes[int(pods.class_id[row])].ports)
+    for place in cluster.keeps.places.values():
+        if place.slot == slot:
+            taken |= table.own_mask(place.pod.ports)
     for pod in wanted:
         if (taken & table.conflict_mask(pod.ports)).any():
             return False

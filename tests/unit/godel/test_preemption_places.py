@@ -248,3 +248,27 @@ def test_no_member_lands_while_the_rest_of_its_gang_is_asked_to_leave() -> None:
     harness.submit(*(make_pod(f"again{i}", cpu="1", group="g") for i in range(3)))
     harness.settle(5)
     assert (set(harness.placements().values()) - {"a", "b"}, clean(harness)) == (set(), True)
+
+
+# ---------------------------------------------------------------- kept places
+
+
+def test_a_port_of_a_kept_place_is_not_given_to_a_preemptor() -> None:
+    harness = Harness([make_node("n", cpu="4")], config=PLAIN)
+    keep = {
+        "godel.bytedance.com/reservation": "true",
+        "godel.bytedance.com/reservation-ttl": "30",
+    }
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r"}
+    owner["controller"] = True
+    harness.submit(
+        make_pod("old", cpu="1", ports=[80], annotations=keep, owner=owner),
+        make_pod("low", cpu="3", priority=1),
+    )
+    harness.settle()
+    harness.delete("old")
+    harness.submit(make_pod("p", cpu="1", ports=[80], priority=9))
+    harness.settle()
+    assert (harness.node_of("p"), left(harness), clean(harness)) == ("", {"low", "p"}, True)
+    harness.settle(31)
+    assert (harness.node_of("p"), left(harness), clean(harness)) == ("n", {"low", "p"}, True)

@@ -14,6 +14,7 @@ from stretto.framework.profile_settings import ALL_MEMBERS
 from stretto.lab.chaos.kin import LABEL, Kin, spec_of
 from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster import GPU_PRODUCT, SCHEDULER_NAME
+from stretto.state.topology_notes import RESERVATION, RESERVATION_TTL
 from stretto.state.traits import CAN_BE_PREEMPTED
 
 MIB: Final = 1 << 20
@@ -100,6 +101,8 @@ class Role(msgspec.Struct, frozen=True):
     held: bool = False
     #: Queue that it names; empty for none.
     queue: str = ""
+    #: Seconds for which its place is kept when it goes; empty for none.
+    keeps: str = ""
 
 
 ALL_TOGETHER: Final = ALL_MEMBERS
@@ -143,6 +146,8 @@ def pod_json(name: str, ask: Ask, role: Role) -> bytes:
         labels[GROUP_NAME] = notes[GROUP_NAME] = role.group
     if role.queue:
         notes["stretto.dev/queue"] = role.queue
+    if role.keeps:
+        notes |= {RESERVATION: "true", RESERVATION_TTL: role.keeps}
     if role.together:
         notes["stretto.dev/min-member"] = role.together
     ports = [{"containerPort": port, "hostPort": port} for port in ask.ports]

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.lab.chaos.bodies import WHOLE, Ask, Shape, admits, overruns
+from stretto.lab.chaos.bodies import WHOLE, Ask, Role, Shape, admits, overruns
 from stretto.lab.chaos.kin_law import KinLaw
+from stretto.lab.chaos.moving import MovingLaw
 from stretto.lab.chaos.pushing_law import PushingLaw
 from stretto.lab.chaos.tenants import Holdings, holding
 from stretto.lab.chaos.truth import Landing, Standing, Truth
@@ -62,6 +63,7 @@ class Laws:
         self._holdings = Holdings()
         self._pushing = PushingLaw(world)
         self._kin = KinLaw(world)
+        self._moving = MovingLaw(self._role_of)
 
     # ------------------------------------------------------------ a plane's life
 
@@ -97,6 +99,9 @@ class Laws:
         found += self._acknowledged()
         found += self._gangs(landings)
         found += self._books(plane)
+        found += self._moving.moved(plane)
+        self.checked["4 moves are lawful"] = self._moving.looks
+        self.checked["1 kept places stay free"] = self._moving.beside
         found += self._no_way_back(plane)
         if self._world.tenants.exist:
             new = {uid for uid, _ in fresh}
@@ -153,6 +158,10 @@ class Laws:
         said = overruns(shape, [*(other.ask for other, _ in others), ask], ask)
         if not said and ask.gpus:
             said = _device_trouble(shape, ask, claim.mask, others)
+        if not said:
+            kept = [p for p in plane.cluster.keeps.places.values() if p.slot == slot]
+            asks = [*(other.ask for other, _ in others), ask]
+            said = self._moving.crowded(shape, asks, ask, kept, plane)
         found = []
         if said:
             beside = ", ".join(sorted(_words(other) for other, _ in others))
@@ -180,6 +189,10 @@ class Laws:
                 found[key] = (pod, each.mask)
         found.pop(uid, None)
         return list(found.values())
+
+    def _role_of(self, uid: str) -> Role | None:
+        member = self._world.members.get(uid)
+        return None if member is None else member.role
 
     def _judge_rules(self, plane: Plane, claim: Claim, slot: int, ask: Ask) -> list[Breach]:
         """Whether the node would have the pod at all, as far as the plane knew the node."""
@@ -266,6 +279,11 @@ class Laws:
             rows = pods.on_slot(slot)
             self.checked["1 books equal rows"] += 1
             expected = cluster.classes.asks(pods.class_id[rows]).sum(axis=0)
+            for place in cluster.keeps.places.values():
+                if place.slot == slot:
+                    expected = (
+                        expected + cluster.classes.asks(np.array([place.pod.id], np.int32))[0]
+                    )
             used = ledger.used[slot]
             width = min(len(expected), len(used))
             if (expected[:width] != used[:width]).any():

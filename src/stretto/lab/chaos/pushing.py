@@ -1,4 +1,7 @@
-"""Preemption in the simulator: rules, budgets, notes and pods that do not go at once, by seed."""
+"""Preemption in the simulator: rules, budgets, notes and pods that do not go at once, by seed.
+
+Moves and kept places (``moving``) are drawn beside it: they push pods about, too.
+"""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -8,11 +11,13 @@ import msgspec
 from stretto.api.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.rng import Rng
 from stretto.lab.chaos.bodies import Role
+from stretto.lab.chaos.moving import CHANGES as MOVES
+from stretto.lab.chaos.moving import Moving
 from stretto.state.preemption import NOBODY, OFF, PreemptionRules, Select
 from stretto.stores.store import Deletion, Outcome, Patch, UnitStore
 
 APPS: Final = ("red", "green", "blue")
-CHANGES: Final = ("set_budget", "drop_budget", "let_go")
+CHANGES: Final = ("set_budget", "drop_budget", "let_go", *MOVES)
 """What the world may do about it."""
 
 
@@ -28,6 +33,8 @@ class Pushing:
         self.held_share = rng.choice((0.0, 0.2, 0.6))
         #: Whether there are budgets.
         self.with_budgets = rng.random() < 0.6
+        #: Kept places and moves.
+        self.moving = Moving(seed)
         #: Pods with finalizers, by name, that may have to be let go.
         self.held: dict[str, str] = {}
         self._rng = rng
@@ -36,10 +43,13 @@ class Pushing:
         """Weights of its changes."""
         budgets = 2.0 if self.with_budgets else 0.0
         held = 8.0 if self.held_share else 0.0
-        return {"set_budget": budgets, "drop_budget": budgets / 4, "let_go": held}
+        own = {"set_budget": budgets, "drop_budget": budgets / 4, "let_go": held}
+        return {**own, **self.moving.weights()}
 
     def change(self, name: str, store: Callable[[], UnitStore]) -> Callable[[], object]:
         """One of ``CHANGES`` on a store."""
+        if name in MOVES:
+            return lambda: getattr(self.moving, name)(store())
         return lambda: getattr(self, f"_{name}")(store())
 
     def dress(self, role: Role) -> Role:
@@ -47,7 +57,8 @@ class Pushing:
         rng = self._rng
         note = rng.choice(("", "", "", "true", "false"))
         held = not role.group and rng.random() < self.held_share
-        return msgspec.structs.replace(role, app=rng.choice(APPS), agrees=note, held=held)
+        role = msgspec.structs.replace(role, app=rng.choice(APPS), agrees=note, held=held)
+        return self.moving.dress(role)
 
     def made(self, name: str, uid: str, role: Role) -> None:
         """A pod was made."""

@@ -223,6 +223,7 @@ class Run:
         self._store.heal()
         self._world.tenants.lift(self._inner)
         self._world.pushing.let_all_go(self._inner)
+        self._plane.rescheduler.run(None, lambda: self._plane.evictor, self._clock)
         end = self._clock.monotonic() + HEALED_WITHIN
         while True:
             for _ in range(BUSY):

@@ -135,11 +135,13 @@ class Setup(msgspec.Struct, frozen=True):
 
     def plane_config(self) -> PlaneConfig:
         """What the plane is built from."""
+        pushing = Pushing(self.seed)
         profile = msgspec.structs.replace(
             _profile(self.profile),
             conflicts=self.conflicts,
             commit=self.commit,
-            preemption=Pushing(self.seed).rules,
+            preemption=pushing.rules,
+            rescheduling=pushing.moving.rules,
         )
         return PlaneConfig(
             profile=profile,
