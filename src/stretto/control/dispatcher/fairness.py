@@ -22,6 +22,7 @@ from stretto.control.dispatcher.tree import Branch, Room
 from stretto.control.dispatcher.turns import Turns, WeightedTurns
 from stretto.control.dispatcher.usage import Usage
 from stretto.state.resources import PODS
+from stretto.state.units import Unit
 
 Key = tuple[bool, float]
 """Whether it has what it is guaranteed, and how much it has for its weight: the least is next."""
@@ -232,13 +233,20 @@ class TreeTurns(Turns):
             head = queue.order.peek() if queue.leads else None
             if head is None:
                 return queue
-            asked = self._usage.demand(head)
-            return queue if room.admits(asked.least, asked.fresh) else None
+            return queue if self._may_start(head, room) else None
+        head = queue.order.peek()
+        if head is not None and self._may_start(head, room):  # as nearly always: no need to search
+            queue.chosen = head
+            return queue
         found = queue.order.candidate(_longest(room), self._usage.demand)
         if found is None:
             return None
         queue.chosen = found[0]
         return queue
+
+    def _may_start(self, unit: Unit, room: Room) -> bool:
+        asked = self._usage.demand(unit)
+        return room.admits(asked.least, asked.fresh)
 
     def _retire(self, seat: Seat, above: Seat, room: Room | None) -> None:
         """Nothing may start below a seat: it has nothing to send, or it rests."""
