@@ -12,6 +12,7 @@ from stretto.api.kinds import (
     CUSTOM_NODE_RESOURCE,
     EVENT,
     MOVEMENT,
+    NM_NODE,
     NODE,
     POD_GROUP,
     PRIORITY_CLASS,
@@ -26,7 +27,8 @@ from stretto.stores.store import Record, Store
 KINDS: Final[dict[str, Kind]] = {
     kind.kind.lower(): kind
     for kind in (
-        NODE, CUSTOM_NODE_RESOURCE, MOVEMENT, POD_GROUP, PRIORITY_CLASS, QUEUE, RESERVATION,
+        NODE, NM_NODE, CUSTOM_NODE_RESOURCE, MOVEMENT, POD_GROUP, PRIORITY_CLASS, QUEUE,
+        RESERVATION,
     )
 }  # fmt: skip
 """Kinds by the first word of a note."""

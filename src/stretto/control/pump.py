@@ -15,6 +15,7 @@ from typing import Final
 from stretto.api.kinds import (
     CUSTOM_NODE_RESOURCE,
     MOVEMENT,
+    NM_NODE,
     NODE,
     POD,
     POD_GROUP,
@@ -98,12 +99,14 @@ class Pump:
         self._groups: dict[str, Record] = {}
         self._priorities: dict[str, Record] = {}
         self._reports: dict[str, Record] = {}
+        self._managers: dict[str, Record] = {}
         self._movements: dict[str, Record] = {}
         self._queues: dict[str, Record] = {}
         self._workloads: dict[str, Record] = {}
         self._feeds = [
             _Feed(PRIORITY_CLASS, self._apply_priorities, lambda: _by_uid(self._priorities)),
             _Feed(NODE, self._apply_nodes, self._known_nodes),
+            _Feed(NM_NODE, self._apply_managers, lambda: _by_uid(self._managers)),
             _Feed(CUSTOM_NODE_RESOURCE, self._apply_reports, lambda: _by_uid(self._reports)),
             _Feed(QUEUE, self._apply_queues, lambda: _by_uid(self._queues)),
             _Feed(WORKLOAD_POD_GROUP, self._apply_workloads, lambda: _by_uid(self._workloads)),
@@ -206,6 +209,9 @@ class Pump:
 
     def _apply_movements(self, events: Sequence[Event], _: float) -> None:
         apply_movements(self._cluster, _follow(self._movements, events))
+
+    def _apply_managers(self, events: Sequence[Event], _: float) -> None:
+        self._ingest.managers.apply(_follow(self._managers, events))
 
     def _apply_reports(self, events: Sequence[Event], _: float) -> None:
         apply_reports(self._cluster, _follow(self._reports, events))

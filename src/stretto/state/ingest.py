@@ -23,6 +23,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.ingest_kinds import apply_groups, apply_nodes
 from stretto.state.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.newcomers import FINISHED, Newcomers, key_of, may_be_finished
+from stretto.state.node_managers import NodeManagers
 from stretto.state.pods import NO_SLOT
 from stretto.state.ranks import Ranks, note_stay, note_traits
 from stretto.state.topology_ingest import device_mask, micro_topology
@@ -56,6 +57,8 @@ class Ingest:
 
     def __init__(self, cluster: Cluster) -> None:
         """An applier for one cluster."""
+        #: Gödel's second managers of nodes.
+        self.managers = NodeManagers(cluster)
         self._cluster = cluster
         self._ranks = Ranks(cluster)
         self._volumes = VolumePods(cluster)
@@ -69,7 +72,7 @@ class Ingest:
 
     def nodes(self, events: Iterable[Event]) -> None:
         """Apply node events."""
-        apply_nodes(self._cluster, events)
+        apply_nodes(self._cluster, events, self.managers)
 
     def groups(self, events: Iterable[Event]) -> None:
         """Apply PodGroup events."""

@@ -21,6 +21,7 @@ from stretto.base.errors import InputError
 from stretto.state import whole
 from stretto.state.changes import GroupChange
 from stretto.state.cluster import Cluster
+from stretto.state.node_managers import NodeManagers
 from stretto.state.topology_ingest import direct
 from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType
@@ -32,8 +33,8 @@ FOR_EVER: Final = (1 << 31) - 1
 """Seconds after which a group has failed that states no time: 68 years."""
 
 
-def apply_nodes(cluster: Cluster, events: Iterable[Event]) -> None:
-    """Apply node events."""
+def apply_nodes(cluster: Cluster, events: Iterable[Event], managers: NodeManagers) -> None:
+    """Apply node events; a node manager may have a say in what its node gives."""
     for event in events:
         record = event.record
         key = f"node {record.name}"
@@ -51,6 +52,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[Event]) -> None:
                 resource_version=str(record.version),
             )
             node = msgspec.structs.replace(node, metadata=meta)
+            node = managers.adjusted(node)
             cluster.put_node(node)
             if cluster.config.whole:
                 whole.keep_node(cluster, node)

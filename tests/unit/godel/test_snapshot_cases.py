@@ -1,15 +1,17 @@
 """Gödel's cases about fading priorities, sampling, snapshots and second managers of a node."""
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stretto.api.kinds import NODE
+from stretto.api.kinds import NM_NODE, NODE
 from stretto.control.dispatcher.config import QueueConfig
 from stretto.control.dispatcher.fading import faded
 from stretto.framework.profile import load_profile
 from stretto.state.columns import Columns
+from stretto.state.node_managers import given
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
 from tests.books import same_columns
@@ -163,3 +165,68 @@ def test_case_36_a_node_that_moves_to_another_sub_cluster_is_that_ones_at_once()
     harness.submit(make_pod("qx", spec={"nodeSelector": {"sub": "x"}}))
     harness.settle()
     assert harness.placements() == {"px": "n", "py": "n", "qx": ""}
+
+
+# ---------------------------------------------------------------- 37: a node's second manager
+
+
+@pytest.mark.parametrize(
+    ("node", "capacity", "allocatable", "expected"),
+    [
+        ({"cpu": 190}, {"cpu": 100}, {"cpu": 99}, {"cpu": 189}),
+        ({"cpu": 190}, {"memory": 8}, {"memory": 7}, {"cpu": 190, "memory": 7}),
+        ({"cpu": 190}, {"cpu": 300}, {"cpu": 0}, {"cpu": 0}),
+        ({"cpu": 190}, {"cpu": 1}, {"cpu": 9}, {"cpu": 190}),
+    ],
+)
+def test_case_37_what_the_second_manager_keeps_the_first_cannot_give(
+    node: dict[str, int],
+    capacity: dict[str, int],
+    allocatable: dict[str, int],
+    expected: dict[str, int],
+) -> None:
+    assert given(node, capacity, allocatable) == expected
+
+
+def manager(capacity: str, allocatable: str) -> bytes:
+    status = {"resourceCapacity": {"cpu": capacity}, "resourceAllocatable": {"cpu": allocatable}}
+    body = {"apiVersion": NM_NODE.api_version, "kind": "NMNode", "metadata": {"name": "n"}}
+    return json.dumps({**body, "status": status}).encode()
+
+
+@pytest.mark.parametrize("first", ["node", "manager"])
+def test_case_37_whichever_comes_first_and_until_the_manager_goes(first: str) -> None:
+    harness = Harness(config=PLAIN)
+    for what in (first, "manager" if first == "node" else "node"):
+        if what == "node":
+            harness.create_nodes(make_node("n", cpu="4"))
+        else:
+            harness.create(NM_NODE, manager("3", "1"))
+        harness.settle()
+    harness.submit(make_pod("p", cpu="2"), make_pod("q", cpu="1"))
+    harness.settle()
+    assert sorted(harness.placements().values()) == ["", "n"]
+    harness.store.delete(NM_NODE, [Deletion("", "n")])
+    harness.settle()
+    assert (set(harness.placements().values()), harness.breaches()) == ({"n"}, [])
+
+
+def test_case_37_a_node_that_grows_under_its_manager_keeps_what_that_keeps() -> None:
+    harness = Harness([make_node("n", cpu="4")], config=PLAIN)
+    harness.create(NM_NODE, manager("3", "1"))
+    harness.submit(make_pod("p", cpu="4"))
+    harness.settle()
+    assert harness.node_of("p") == ""
+    patch = {"status": {"allocatable": {"cpu": "6", "memory": "32Gi", "pods": "110"}}}
+    harness.store.patch_status(NODE, [Patch("", "n", patch)])
+    harness.settle()
+    assert (harness.node_of("p"), harness.breaches()) == ("n", [])
+
+
+def test_case_37_a_manager_that_cannot_be_read_has_no_say() -> None:
+    harness = Harness([make_node("n", cpu="4")], config=PLAIN)
+    harness.create(NM_NODE, b'{"metadata": {"name": "n"}, "status": {"resourceCapacity": "all"}}')
+    harness.submit(make_pod("p", cpu="4"))
+    harness.settle()
+    assert harness.node_of("p") == "n"
+    assert "resourceCapacity" in harness.plane.cluster.abnormal["nmnode n"]
