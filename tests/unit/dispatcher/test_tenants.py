@@ -8,7 +8,7 @@ from stretto.api.meta import ObjectMeta
 from stretto.api.scheduling import Queue, QueueSpec
 from stretto.state.changes import QueueChange
 from stretto.state.lifecycle import UnitState
-from tests.unit.dispatcher.desk import Desk
+from tests.unit.dispatcher.desk import Desk, owned_by
 
 
 def put(desk: Desk, name: str, **spec: Any) -> None:
@@ -64,6 +64,25 @@ def test_a_lowered_limit_evicts_nobody_and_is_seen() -> None:
     usage = desk.dispatcher._places.usage
     assert usage is not None
     assert (usage.tree.over(), desk.sent()) == ({"q": {0: 1}}, [])
+
+
+@pytest.mark.parametrize("policy", ["FifoSkip", "Priority", "Easy"])
+def test_a_service_whose_last_pod_ends_is_one_more_unit_again(policy: str) -> None:
+    """What its other pod asks was noted while it ran, and the limit has been lowered since."""
+    desk = Desk()
+    put(desk, "q", policy=policy, limit={"cpu": "4m"}, max_running_units=3)
+    service = owned_by("ReplicaSet", "s")
+    desk.arrive("s0", queue="q", class_id=1, owner=service)
+    desk.arrive("x", "y", queue="q")
+    desk.place(*desk.sent())
+    desk.arrive("s1", queue="q", class_id=1, owner=service)
+    assert desk.sent() == []
+    put(desk, "q", policy=policy, limit={"cpu": "4m"}, max_running_units=1)
+    assert desk.sent() == []
+    desk.delete("s0")
+    assert (desk.sent(), desk.dispatcher.audit()) == ([], [])
+    desk.delete("x", "y")
+    assert (desk.sent(), desk.dispatcher.audit()) == (["s1"], [])
 
 
 def test_a_queue_deleted_while_it_is_used_starts_nothing_more() -> None:

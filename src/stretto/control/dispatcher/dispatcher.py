@@ -225,6 +225,9 @@ class Dispatcher:
                 queue.stop_sending()
                 break
             unit, asked = found
+            if not usage.may_start(unit):  # the last of it has ended: it is one more unit again
+                order.changed(unit)
+                continue
             if not (places.sleepers.closed and places.lies_down(unit, now)):
                 kept.take(asked, micros(unit.duration))
                 pods += self._send(unit, current, places.sleepers.tick)

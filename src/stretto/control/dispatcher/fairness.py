@@ -239,6 +239,9 @@ class TreeTurns(Turns):
             queue.chosen = head
             return queue
         found = queue.order.candidate(_longest(room), self._usage.demand)
+        while found is not None and not self._may_start(found[0], room):
+            queue.order.changed(found[0])  # the last of it has ended: it is one more unit again
+            found = queue.order.candidate(_longest(room), self._usage.demand)
         if found is None:
             return None
         queue.chosen = found[0]
