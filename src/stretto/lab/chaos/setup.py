@@ -90,6 +90,9 @@ CHANGES: Final = (
 """Everything that the world may do."""
 
 PROFILES: Final = ("default", "default", "default", "packing", "best-fit", "fgd", "random")
+EXACT: Final = "kube-parity"
+EXACT_SHARE: Final = 0.3
+"""Share of the seeds without GPUs in which kube-scheduler's own rules decide."""
 SQLITE_SHARE: Final = 0.06
 """Share of the seeds that run on a file: a commit costs a thousand times what memory does."""
 MODELS: Final = ("A100", "T4")
@@ -161,7 +164,7 @@ def draw(seed: int) -> Setup:
     with_gpus = rng.random() < 0.6
     return Setup(
         seed=seed,
-        profile=rng.choice(PROFILES),
+        profile=_rules(seed, rng.choice(PROFILES), with_gpus),
         conflicts=ConflictMode.FIT if rng.random() < 0.7 else ConflictMode.VERSION,
         commit=CommitMode.INCREMENTAL if rng.random() < 0.7 else CommitMode.ALL_OR_NOTHING,
         shards=rng.randint(1, 4),
@@ -182,6 +185,14 @@ def draw(seed: int) -> Setup:
         },
         odds=_swarm(rng, HIGHEST_ODDS, 0.5),
     )
+
+
+def _rules(seed: int, profile: str, with_gpus: bool) -> str:
+    """The profile, or kube-scheduler's own rules, which count GPUs like any other resource.
+
+    Drawn apart, so that nothing else that a seed draws depends on it.
+    """
+    return EXACT if not with_gpus and Rng(seed).child("rules").random() < EXACT_SHARE else profile
 
 
 def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> Shape:
