@@ -187,8 +187,10 @@ class Evictor:
             self._failpoint("evictor.before-write")
             replies = self._write(due)
             self._failpoint("evictor.after-write")
-            for row, reply in zip(due, replies, strict=True):
-                self._take(row, self._open.pop(row), reply, now)
+            # One that stays voids what waits for it, and that spares who has not been asked yet.
+            asked = [self._open.pop(row) for row in due]
+            for row, why, reply in zip(due, asked, replies, strict=True):
+                self._take(row, why, reply, now)
         return bool(due)
 
     def _has_answer(self, row: int, why: Leaving) -> bool:

@@ -58,6 +58,8 @@ class Follower:
         self._nominees: dict[int, Nominee] = {}
         self._promised: list[Nominee] = []
         self._assumed: set[Identity] = set()
+        #: Slots that pods were assumed on; their plan may be refused, or still be on its way.
+        self._guessed: set[int] = set()
 
     def sync(self) -> bool:
         """Bring the snapshot up to date; whether anything has changed."""
@@ -74,6 +76,7 @@ class Follower:
         self._assumed.update(identity_of(volume) for volume, _ in found.taken)
         self._assumed.update(identity_of(claim) for claim in found.made)
         self._residents.setdefault(slot, {})[row] = decision.pod
+        self._guessed.add(slot)
         return found
 
     def forget(self, row: int, slot: int, found: Found) -> None:
@@ -157,7 +160,8 @@ class Follower:
         states = cluster.pods.state
         risen = [e.slot for row, e in self._nominees.items() if states[row] != PodState.NOMINATED]
         mask = np.full(ledger.slots.size, changed is None, np.bool_)
-        mask[risen] = True
+        mask[[*risen, *(slot for slot in self._guessed if slot < len(mask))]] = True
+        self._guessed.clear()
         if changed is not None:
             mask[changed] = True
         if not mask.any():

@@ -11,7 +11,7 @@ import numpy as np
 from stretto.lab.chaos.bodies import Ask, Role, admits, overruns
 from stretto.lab.chaos.world import World
 from stretto.plane import Plane, Step
-from stretto.state.claims import Plan, Preemption
+from stretto.state.claims import Preemption
 from stretto.state.invariants import Breach
 from stretto.state.preemption import NOBODY, PreemptionRules
 
@@ -28,7 +28,9 @@ class PushingLaw:
     def look_at(self, plane: Plane, step: Step) -> list[Breach]:
         """What is wrong with the preemptions of one step."""
         found: list[Breach] = []
-        for plan, verdict in zip(step.plans, step.verdicts, strict=True):
+        for i, (plan, verdict) in enumerate(zip(step.plans, step.verdicts, strict=True)):
+            # kube-scheduler's rules give kept room to whoever matters more, and that came later.
+            later = {row for each in step.verdicts[i + 1 :] for row in each.granted.tolist()}
             nominated = set(verdict.nominated.tolist())
             for each in plan.preemptions:
                 claims = plan.units[each.claims]
@@ -36,7 +38,7 @@ class PushingLaw:
                 if nominated.issuperset(rows):
                     self.looks += 1
                     found += self._victims(plane, each, rows)
-                    found += self._fit(plane, plan, rows)
+                    found += self._fit(plane, rows, later if plane.config.profile.exact else set())
         return found
 
     def _victims(self, plane: Plane, each: Preemption, rows: list[int]) -> list[Breach]:
@@ -53,8 +55,11 @@ class PushingLaw:
                 found.append(Breach(4, f"pod {plane.cluster.pods.name[row]} was pushed out {why}"))
         return found
 
-    def _fit(self, plane: Plane, plan: Plan, rows: list[int]) -> list[Breach]:
-        """Whether the pods fit their nodes, as the plane knows them, once all have left."""
+    def _fit(self, plane: Plane, rows: list[int], later: set[int]) -> list[Breach]:
+        """Whether the pods fit their nodes, as the plane knows them, once all have left.
+
+        ``later`` are claims that were granted after them.
+        """
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
         leaving, members = plane.cluster.evictions.leaving, self._world.members
         found = []
@@ -65,6 +70,7 @@ class PushingLaw:
             if shape is None or nodes.versions[slot] != str(self._world.node_versions[name]):
                 continue
             here = np.flatnonzero(pods.slot[: pods.length] == slot).tolist()
+            here = [other for other in here if other not in later]
             stay = self._asks(plane, [other for other in here if other not in leaving])
             ask = members[pods.uid[row]].ask
             said = overruns(shape, stay, ask) or ("" if admits(shape, ask) else "its rules")

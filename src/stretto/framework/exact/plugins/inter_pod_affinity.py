@@ -240,6 +240,8 @@ class AffinityTrial(Trial):
 
     def _change(self, sums: Sums, key: str, by: int) -> None:
         value = self._value(key)
+        if value and key not in sums:  # a term that no running pod states
+            sums[key] = np.zeros(self._check.nodes.domain(key).size, np.int64)
         if value:
             sums[key][value] += by
 
