@@ -66,6 +66,8 @@ class Snapshot:
         self.no_pods: IntArray = np.zeros(0, np.int64)
         #: Pods by claim.
         self.claim_users: dict[tuple[str, str], int] = {}
+        #: Nodes on which pods with volumes came or went, until somebody has read them.
+        self.volumes_moved: set[int] = set()
         #: Pods by node's port and node.
         self.port_users: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
 
@@ -173,6 +175,8 @@ class Snapshot:
         self.seen_memory[node] += by * memory
         self.pod_count[node] += by
         self.population.count(pod, node, by)
+        if pod.pod.spec.volumes:
+            self.volumes_moved.add(node)
         for name, own in pod.shape.claims:
             if not own:
                 _count(self.claim_users, (pod.namespace, name), by)

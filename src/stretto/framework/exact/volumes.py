@@ -4,6 +4,7 @@ What does not depend on the node is worked out once: the claims by kind, the vol
 serve each, where each could be made. Nodes that agree in all of that share one answer.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -23,21 +24,21 @@ from stretto.framework.exact.eligible import meets_any
 from stretto.framework.exact.nodes import NodeColumns
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
-from stretto.framework.exact.status import BoolArray
+from stretto.framework.exact.status import BoolArray, IntArray
+from stretto.framework.exact.supply import STORAGE, Supply, supplies_of
 from stretto.state.objects import (
     BIND_COMPLETED,
     SELECTED_NODE,
     Objects,
     class_name,
-    volume_class_name,
 )
 
 WAIT: Final = "WaitForFirstConsumer"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-FILESYSTEM: Final = "Filesystem"
-STORAGE: Final = "storage"
-FEW_MASKS: Final = 10
-"""Masks whose patterns are counted and not sorted."""
+ANSWERS: Final = 64
+"""Answers kept for claims that ask the same."""
+_CONFLICT, _UNMATCHED, _NO_ROOM, _LOST, _BITS = 1, 2, 4, 8, 4
+"""What refuses a node, as bits; above them the number of an error."""
 
 NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
@@ -89,8 +90,12 @@ class Match(NamedTuple):
     claim: PersistentVolumeClaim
     #: The volume that is kept for it, if any; then no other is looked at.
     kept: Candidate | None
-    #: The others, smallest first.
-    others: tuple[Candidate, ...]
+    #: The free ones.
+    others: Supply
+
+    def counts(self) -> IntArray:
+        """int64[n]: volumes for it by node."""
+        return self.others.counts if self.kept is None else self.kept.reach.astype(np.int64)
 
 
 class Making(NamedTuple):
@@ -143,37 +148,95 @@ class Binder:
         self._claims = claims
         self._nodes = snapshot.nodes
         self._objects = snapshot.objects
+        self._supplies = supplies_of(snapshot)
         self._reach = [self._bound(each) for each in claims.bound]
         self._selected = [c for c in claims.waiting if SELECTED_NODE in c.metadata.annotations]
         free = [c for c in claims.waiting if SELECTED_NODE not in c.metadata.annotations]
-        self._matches = [self._match(each) for each in sorted(free, key=size_of)]
-        self._making = [self._make(each) for each in claims.waiting]
+        sizes = {_key(each): size_of(each) for each in free}
+        ordered = sorted(free, key=lambda each: sizes[_key(each)])
+        self._matches = [self._match(each, sizes[_key(each)]) for each in ordered]
+        self._making = {_key(each): self._make(each) for each in claims.waiting}
 
     def answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
-        """The different answers; and intp[n]: the number of each node's."""
-        count = self._nodes.count
-        masks = [mask for mask in self._masks() if mask.any() and not mask.all()]
-        if not masks:
-            return [self.find(0)], np.zeros(count, np.intp)
-        if len(masks) <= FEW_MASKS:
-            return self._few_answers(masks)
-        bits = np.packbits(np.stack(masks), axis=0)
-        words = -(-len(bits) // 8)
-        rows = np.zeros((count, words * 8), np.uint8)
-        rows[:, : len(bits)] = bits.T
-        whole = rows.view(np.uint64 if words == 1 else np.dtype((np.void, words * 8))).ravel()
-        _, first, numbers = np.unique(whole, return_index=True, return_inverse=True)
-        return [self.find(node) for node in first.tolist()], numbers
+        """The different answers, without volumes; and intp[n]: the number of each node's.
 
-    def _few_answers(self, masks: list[BoolArray]) -> tuple[list[Found], npt.NDArray[np.intp]]:
-        """``answers`` where so few masks differ that their patterns can be counted."""
-        codes = np.zeros(self._nodes.count, np.uint16)
-        for bit, mask in enumerate(masks):
-            codes |= mask.astype(np.uint16) << np.uint16(bit)
-        patterns = np.flatnonzero(np.bincount(codes, minlength=1 << len(masks)))
-        number_of = np.zeros(1 << len(masks), np.intp)
-        number_of[patterns] = np.arange(len(patterns))
-        return [self.find(int((codes == p).argmax())) for p in patterns], number_of[codes]
+        Claims that wait and name no node depend on what they ask alone: answered once for all.
+        """
+        if self._reach or self._selected or any(each.kept for each in self._matches):
+            return self._answers()
+        tables = [each.others for each in self._matches]
+        makings = tuple(self._making.values())
+        key = tuple((id(each), each.version) for each in tables), tuple(map(id, makings))
+        found = self._supplies.answers.get(key)
+        if found is None or found[0] != makings:
+            if len(self._supplies.answers) >= ANSWERS:
+                self._supplies.answers.clear()
+            found = self._supplies.answers[key] = makings, self._answers()
+        kept: tuple[list[Found], npt.NDArray[np.intp]] = found[1]
+        return kept
+
+    def _answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
+        codes, errors = self._codes()
+        if not codes.any():
+            return [NOTHING_TO_DO], np.zeros(len(codes), np.intp)
+        present = np.flatnonzero(np.bincount(codes))
+        numbers = np.zeros(int(codes.max(initial=0)) + 1, np.intp)
+        numbers[present] = np.arange(len(present))
+        return [_answer(code, errors) for code in present.tolist()], numbers[codes]
+
+    def _codes(self) -> tuple[IntArray, list[str]]:
+        """int64[n]: what refuses each node, as bits, and the number of an error above them."""
+        count = self._nodes.count
+        codes = np.zeros(count, np.int64)
+        undecided = np.ones(count, np.bool_)
+        for reach in self._reach:
+            if reach is None:
+                codes[undecided] |= _LOST
+                break
+            refused = undecided & ~reach
+            codes[refused] |= _CONFLICT
+            undecided &= reach
+        still = np.ones(count, np.bool_)
+        for claim in self._selected:
+            at = self._nodes.index.get(claim.metadata.annotations[SELECTED_NODE])
+            elsewhere = np.ones(count, np.bool_)
+            if at is not None:
+                elsewhere[at] = False
+            codes[elsewhere] |= _UNMATCHED
+            still &= ~elsewhere
+        errors: list[str] = []
+        everywhere = np.ones(count, np.bool_)
+        asked = [(each, everywhere) for each in self._selected]
+        for claim, left in (*asked, *self._left(still)):
+            making = self._making[_key(claim)]
+            here = still & left
+            if making.error:
+                errors.append(making.error)
+                codes[here] = len(errors) << _BITS
+                still &= ~here
+                continue
+            codes[here & ~making.allowed] |= _UNMATCHED
+            still &= ~(here & ~making.allowed)
+            here &= making.allowed & ~making.room
+            codes[here] |= _NO_ROOM
+            still &= ~here
+        return codes, errors
+
+    def _left(self, asked: BoolArray) -> list[tuple[PersistentVolumeClaim, BoolArray]]:
+        """bool[n] by claim: where it finds no volume beside those before it."""
+        counts = [each.counts() for each in self._matches]
+        left = [each <= 0 for each in counts]
+        shared = Counter(e.others.asked.storage_class for e in self._matches if e.kept is None)
+        unsure = np.zeros(self._nodes.count, np.bool_)
+        for match, have in zip(self._matches, counts, strict=True):
+            rivals = 1 if match.kept is not None else shared[match.others.asked.storage_class]
+            if rivals > 1:
+                unsure |= (have > 0) & (have < rivals)
+        for node in np.flatnonzero(unsure & asked).tolist():
+            without = {_key(claim) for claim in self._choose(node)[1]}
+            for match, mask in zip(self._matches, left, strict=True):
+                mask[node] = _key(match.claim) in without
+        return [(match.claim, mask) for match, mask in zip(self._matches, left, strict=True)]
 
     def find(self, node: int) -> Found:
         """What would be done on one node."""
@@ -206,9 +269,12 @@ class Binder:
         left: list[PersistentVolumeClaim] = []
         gone: set[str] = set()
         for match in self._matches:
-            options = match.others if match.kept is None else (match.kept,)
-            fits = (c.volume for c in options if c.reach[node] and _name(c.volume) not in gone)
-            volume = next(fits, None)
+            volume = None
+            if match.kept is None:
+                name = match.others.first(node, gone)
+                volume = None if name is None else self._objects.volumes[name]
+            elif match.kept.reach[node] and _name(match.kept.volume) not in gone:
+                volume = match.kept.volume
             if volume is None:
                 left.append(match.claim)
             else:
@@ -220,9 +286,8 @@ class Binder:
         self, claims: Iterable[PersistentVolumeClaim], node: int
     ) -> tuple[str, bool, bool]:
         """What is broken, whether a volume cannot be made, whether there is no room."""
-        making = dict(zip(map(_key, self._claims.waiting), self._making, strict=True))
         for claim in claims:
-            each = making[_key(claim)]
+            each = self._making[_key(claim)]
             if each.error:
                 return each.error, False, False
             if not each.allowed[node]:
@@ -235,27 +300,22 @@ class Binder:
         volume = self._objects.volumes.get(claim.spec.volume_name)
         return None if volume is None else reached(volume, self._nodes)
 
-    def _match(self, claim: PersistentVolumeClaim) -> Match:
-        kept = None
-        others = []
-        size, wanted = size_of(claim), class_name(claim)
-        selector = None
-        if claim.spec.selector is not None:
-            selector = selectors.label_selector(claim.spec.selector, "selector")
-        for volume in self._objects.volumes.values():
-            if volume_class_name(volume) != wanted or not _could_serve(volume, claim, size):
-                continue
-            if volume.spec.claim_ref is not None:
-                kept = kept or Candidate(volume, reached(volume, self._nodes))
-                continue
-            labels_fit = selector is None or selector.matches(volume.metadata.labels)
-            modes_fit = set(claim.spec.access_modes) <= set(volume.spec.access_modes)
-            if volume.status.phase == "Available" and labels_fit and modes_fit:
-                others.append(Candidate(volume, reached(volume, self._nodes)))
-        others.sort(key=lambda each: (_capacity(each.volume), _name(each.volume)))
-        return Match(claim, kept, tuple(others))
+    def _match(self, claim: PersistentVolumeClaim, size: int) -> Match:
+        kept = self._supplies.kept(claim, size)
+        others = self._supplies.of(claim, size)
+        if kept is None:
+            return Match(claim, None, others)
+        return Match(claim, Candidate(kept, reached(kept, self._nodes)), others)
 
     def _make(self, claim: PersistentVolumeClaim) -> Making:
+        key = class_name(claim), claim.spec.resources.requests.get(STORAGE)
+        found = self._supplies.makings.get(key)
+        if found is None:
+            found = self._supplies.makings[key] = self._new_making(claim)
+        assert isinstance(found, Making)
+        return found
+
+    def _new_making(self, claim: PersistentVolumeClaim) -> Making:
         everywhere = np.ones(self._nodes.count, np.bool_)
         found = self._objects.class_of(claim)
         if found is None:
@@ -296,44 +356,9 @@ class Binder:
                     mask |= self._nodes.holds(selector.rules)
         return mask
 
-    def _masks(self) -> list[BoolArray]:
-        """All that the answer for a node depends on."""
-        masks = [each for each in self._reach if each is not None]
-        for match in self._matches:
-            options = match.others if match.kept is None else (match.kept,)
-            masks += [each.reach for each in options]
-        for making in self._making:
-            masks += [making.allowed, making.room]
-        for claim in self._selected:
-            chosen = np.zeros(self._nodes.count, np.bool_)
-            at = self._nodes.index.get(claim.metadata.annotations[SELECTED_NODE])
-            if at is not None:
-                chosen[at] = True
-            masks.append(chosen)
-        return masks
-
 
 def _waits(found: StorageClass | None) -> bool:
     return found is not None and found.volume_binding_mode == WAIT
-
-
-def _could_serve(volume: PersistentVolume, claim: PersistentVolumeClaim, size: int) -> bool:
-    """Whether nothing but place, phase and labels can keep a volume from a claim."""
-    reference, meta = volume.spec.claim_ref, claim.metadata
-    if reference is not None:
-        if (reference.namespace, reference.name) != (meta.namespace, meta.name):
-            return False
-        if reference.uid and reference.uid != meta.uid:
-            return False
-    modes = (volume.spec.volume_mode or FILESYSTEM, claim.spec.volume_mode or FILESYSTEM)
-    if modes[0] != modes[1] or volume.metadata.deletion_timestamp is not None:
-        return False
-    return _capacity(volume) >= size
-
-
-def _capacity(volume: PersistentVolume) -> int:
-    told = volume.spec.capacity.get(STORAGE)
-    return 0 if told is None else quantity.nano(told, STORAGE)
 
 
 def _limit(capacity: CsiStorageCapacity) -> int:
@@ -360,3 +385,10 @@ def _reasons(conflict: bool, unmatched: bool, no_room: bool, lost: bool) -> tupl
         (lost, NO_VOLUME),
     )
     return tuple(reason for holds, reason in told if holds)
+
+
+def _answer(code: int, errors: list[str]) -> Found:
+    if code >> _BITS:
+        return Found((), error=errors[(code >> _BITS) - 1])
+    bits = [bool(code & bit) for bit in (_CONFLICT, _UNMATCHED, _NO_ROOM, _LOST)]
+    return Found(_reasons(*bits))

@@ -11,6 +11,7 @@ import numpy as np
 from stretto.api.storage import PersistentVolumeClaim
 from stretto.api.volumes import Volume
 from stretto.framework.exact.contract import Check, FilterPlugin, Given, Trial
+from stretto.framework.exact.limits import Asked, Drivers, usage_of
 from stretto.framework.exact.ownership import owner_refusal
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
@@ -41,9 +42,6 @@ MIGRATED: Final = {
 """Provisioners of old whose volumes are served by drivers now."""
 NOT_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
 """Provisioners of old that upstream does not count."""
-
-Drivers = dict[str, str]
-"""Driver by volume."""
 
 
 class NodeVolumeLimits(FilterPlugin):
@@ -128,10 +126,21 @@ class LimitCheck(Check):
         """Nodes that would take too many."""
         if not self._new:
             return None
-        nodes, pods_on = self._snapshot.nodes, self._snapshot.pods_on
-        limited = (nodes.index.get(name) for name in self._snapshot.objects.csi_nodes)
-        answers = ((node, self.judge(node, pods_on[node])) for node in limited if node is not None)
-        return refuse_nodes(nodes.count, answers)
+        usage, count = usage_of(self._snapshot, _ASKED), self._snapshot.nodes.count
+        full = np.zeros(count, np.bool_)
+        for driver in set(self._new.values()) & usage.limits.keys():
+            mine = [volume for volume, d in self._new.items() if d == driver]
+            new = np.full(count, len(mine))
+            for volume in mine:
+                new[list(usage.holders.get(volume, ()))] -= 1
+            there = usage.counts.get(driver, 0)
+            limits = usage.limits[driver]
+            full |= (new > 0) & (limits >= 0) & (there + new > limits)
+        if not usage.broken:
+            return refuse(full, TOO_MANY)
+        statuses = dict.fromkeys(np.flatnonzero(full).tolist(), TOO_MANY)
+        statuses |= {node: Status(Code.ERROR, (why,)) for node, why in usage.broken.items()}
+        return refuse_nodes(count, statuses.items())
 
     def trial(self, node: int) -> Trial:
         """The volumes of the pods that stay."""
@@ -139,7 +148,7 @@ class LimitCheck(Check):
 
     def judge(self, node: int, pods: list[PodFacts]) -> Status:
         """Whether a node with these pods has room for the new volumes."""
-        limits = self._limits(node)
+        limits = limits_of(self._snapshot, node)
         if not limits or not self._new:
             return SUCCESS
         there: Drivers = {}
@@ -150,32 +159,38 @@ class LimitCheck(Check):
             if broken:
                 return Status(Code.ERROR, (broken,))
             there |= mine
-        everything = self._attached(node) | there
+        everything = attached_to(self._snapshot, node) | there
         for driver, limit in limits.items():
             new = sum(d == driver and v not in there for v, d in self._new.items())
             if new and sum(d == driver for d in everything.values()) + new > limit:
                 return TOO_MANY
         return SUCCESS
 
-    def _limits(self, node: int) -> dict[str, int]:
-        found = self._snapshot.objects.csi_nodes.get(self._snapshot.nodes.names[node])
-        drivers = found.spec.drivers if found is not None else ()
-        return {
-            each.name: each.allocatable.count
-            for each in drivers
-            if each.allocatable is not None and each.allocatable.count is not None
-        }
 
-    def _attached(self, node: int) -> Drivers:
-        """Volumes that are attached to the node, whoever uses them."""
-        objects = self._snapshot.objects
-        found: Drivers = {}
-        for each in objects.attachments.get(self._snapshot.nodes.names[node], {}).values():
-            volume = objects.volumes.get(each.spec.source.persistent_volume_name or "")
-            if each.spec.attacher and volume is not None and volume.spec.csi is not None:
-                name = f"{each.spec.attacher}/{volume.spec.csi.volume_handle}"
-                found[name] = each.spec.attacher
-        return found
+def limits_of(snapshot: Snapshot, node: int) -> dict[str, int]:
+    """How many volumes of each driver a node takes."""
+    found = snapshot.objects.csi_nodes.get(snapshot.nodes.names[node])
+    drivers = found.spec.drivers if found is not None else ()
+    return {
+        each.name: each.allocatable.count
+        for each in drivers
+        if each.allocatable is not None and each.allocatable.count is not None
+    }
+
+
+def attached_to(snapshot: Snapshot, node: int) -> Drivers:
+    """Volumes that are attached to a node, whoever uses them."""
+    objects = snapshot.objects
+    found: Drivers = {}
+    for each in objects.attachments.get(snapshot.nodes.names[node], {}).values():
+        volume = objects.volumes.get(each.spec.source.persistent_volume_name or "")
+        if each.spec.attacher and volume is not None and volume.spec.csi is not None:
+            name = f"{each.spec.attacher}/{volume.spec.csi.volume_handle}"
+            found[name] = each.spec.attacher
+    return found
+
+
+_ASKED: Final = Asked(limits_of, attached_to, volumes_of)
 
 
 class LimitTrial(Trial):
