@@ -187,9 +187,9 @@ def assumed(
 def nominated(
     standing: Standing, wanted: NominatedNote, index: int | None, at: str
 ) -> dict[str, Any]:
-    """A shard has found a node on which others must leave first."""
+    """A shard has found a node on which others must leave first: plainly it found none."""
     said = msgspec.json.encode(wanted).decode()
-    notes = {**_handled(at), NOMINATED_NODE: said, POD_STATE: "assumed"}
+    notes = {**_handled(at), NOMINATED_NODE: said, POD_STATE: "assumed", TRIED: "true"}
     return _changed(standing, notes | _index(index))
 
 

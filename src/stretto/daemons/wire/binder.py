@@ -42,6 +42,8 @@ _LATER: Final = Reply(Outcome.REFUSED, Code.UNAVAILABLE, "its PodGroup could not
 class BinderView(View):
     """Pods with a decision want a node; the others are no business of the binder's."""
 
+    keeps_queues = False
+
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
         """See the pods that ask for one of these scheduler names."""
         super().__init__(inner, names, clock)

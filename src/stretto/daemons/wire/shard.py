@@ -8,6 +8,7 @@ Pods that others have decided about are shown on their nodes, so that their room
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -27,14 +28,16 @@ from stretto.api.handover import (
     with_condition,
 )
 from stretto.api.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
+from stretto.api.scheduling import QueuePolicy
 from stretto.base.clock import Clock, timestamp
 from stretto.control.binder.evictor import Evictor
+from stretto.control.dispatcher.config import QueueConfig
 from stretto.control.wording import UNSCHEDULABLE
 from stretto.daemons.wire.fleet import BEAT_EVERY, Heart
 from stretto.daemons.wire.view import Known, View
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane import Plane, PlaneConfig, Step, dispatcher_config
 from stretto.state.slots import BLOCK
-from stretto.state.units import Setback, UnitKind, Why
+from stretto.state.units import DEFAULT_QUEUE, Setback, UnitKind, Why
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.store import (
     Bind,
@@ -56,6 +59,8 @@ _DONE: Final = Reply(Outcome.OK)
 
 class ShardView(View):
     """Pods dispatched to one shard want a node; those that anybody decided about have one."""
+
+    keeps_queues = False
 
     def __init__(self, inner: Store, names: frozenset[str], clock: Clock, shard: str) -> None:
         """See the store as the shard of this name."""
@@ -197,7 +202,13 @@ class ShardPlane(Plane):
         self.heart = Heart(store, wire.name, clock, wire.beat_every)
         self._name = wire.name
         self._partition_of: tuple[int, int] = (-1, -1)
-        config = msgspec.structs.replace(config, shards=1, partition=wire.partition)
+        # Queues were seen to before: of what was dispatched the highest priority goes first.
+        order = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
+        queues = config.dispatcher or dispatcher_config(config.profile)
+        queues = replace(queues, other_queues=order, queues=())
+        config = msgspec.structs.replace(
+            config, shards=1, partition=wire.partition, dispatcher=queues
+        )
         super().__init__(config, self.view, clock)
         self.statuses = None
         self.view.is_late = self._is_late

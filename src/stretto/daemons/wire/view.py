@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from stretto.api.handover import Standing, read, standing_of
 from stretto.api.heads import PodHead, decode_pod_head
-from stretto.api.kinds import MOVEMENT, NODE, POD, RESERVATION, Kind
+from stretto.api.kinds import MOVEMENT, NODE, POD, QUEUE, RESERVATION, Kind
 from stretto.api.patch import PatchType
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
@@ -72,6 +72,8 @@ class Known(msgspec.Struct):
 class View(PassingStore):
     """A store with pods as one role sees them; the base shows them as they are."""
 
+    #: Whether the role orders pods by queues; what others let pass is not held back again.
+    keeps_queues = True
     #: Whether the role writes what became of kept places and of moves.
     controls = False
 
@@ -120,6 +122,8 @@ class View(PassingStore):
     def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
         """The objects of a kind, as the role sees them."""
         listing = self._inner.list(kind, selection)
+        if kind is QUEUE and not self.keeps_queues:
+            return replace(listing, records=[])
         if kind is NODE and selection == EVERYTHING:
             self.owners.begin(listing.records)
         if kind is not POD:
@@ -140,6 +144,8 @@ class View(PassingStore):
         """Changes of a kind after a version."""
         if kind is POD:
             return _PodWatch(self, self._inner.watch(kind, since // SCALE))
+        if kind is QUEUE and not self.keeps_queues:
+            return _Silence()
         watch = self._inner.watch(kind, since)
         return NodeWatch(self.owners, watch) if kind is NODE else watch
 
@@ -344,6 +350,18 @@ class _PodWatch:
     def close(self) -> None:
         """Stop watching."""
         self._inner.close()
+
+
+class _Silence:
+    """A watch that sees nothing."""
+
+    def poll(self, limit: int = 4096) -> Events:
+        """Nothing."""
+        del limit
+        return []
+
+    def close(self) -> None:
+        """Stop watching."""
 
 
 def _wide(record: Record, node: str) -> Record:

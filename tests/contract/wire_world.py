@@ -1,0 +1,506 @@
+"""Recorded scenarios of Gödel's daemons, replayed for one of ours at a time.
+
+One of our roles stands in the place of the recorded one: it sees the scenario's objects and what
+everybody else wrote, when they wrote it, and what it writes itself is kept. Both sides are then
+brought into one form: what each write changed, object by object, in the order in which it was first
+done. Times, uids, names among equals, words for people and repeats are no part of that form.
+"""
+
+import copy
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from stretto.api.handover import (
+    ASSUMED_NODE,
+    FAILED,
+    HANDLED,
+    INDEX,
+    NOMINATED_NODE,
+    OWNER,
+    POD_STATE,
+    SELECTED,
+    standing_of,
+)
+from stretto.api.heads import decode_pod_head
+from stretto.api.kinds import EVENT, KINDS, POD, SCHEDULER, Kind
+from stretto.api.patch import PatchType
+from stretto.base.clock import ManualClock, timestamp
+from stretto.base.rng import Rng
+from stretto.daemons.scheduler import plane_config
+from stretto.daemons.wire.binder import BinderPlane
+from stretto.daemons.wire.controller import ControllerPlane
+from stretto.daemons.wire.dispatcher import DispatcherConfig, DispatcherPlane
+from stretto.daemons.wire.passing import PassingStore
+from stretto.daemons.wire.shard import ShardConfig, ShardPlane
+from stretto.framework.profile import load_profile
+from stretto.plane import Plane, PlaneConfig
+from stretto.state.preemption import PreemptionRules
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import (
+    Bind,
+    Deletion,
+    Eviction,
+    Outcome,
+    Patch,
+    Replies,
+    Reply,
+    Store,
+    Update,
+)
+
+NAMES: Final = frozenset({"godel-scheduler", "default-scheduler"})
+"""Scheduler names of which the recorded daemons take the pods, whoever asks for them."""
+ROLES: Final = ("dispatcher", "scheduler-a", "scheduler-b", "binder")
+SHARD_OF: Final = {"scheduler-a": "godel-scheduler", "scheduler-b": "godel-scheduler-b"}
+LONGEST_STEP: Final = 4.0
+"""Seconds that pass between two looks of our daemon at most."""
+STOPPED: Final = {
+    ("05b", "scheduler-b"): (10.4, 1e9),
+    ("05c", "scheduler-b"): (2.2, 1e9),
+    ("06g", "binder"): (2.5, 5.4),
+    ("06i", "binder"): (3.2, 4.5),
+    ("09a", "scheduler-a"): (1.5, 3.45),
+    ("09a", "binder"): (5.9, 16.7),
+    ("09b", "binder"): (1.74, 3.35),
+    ("10a", "binder"): (31.4, 32.7),
+    ("10b", "binder"): (3.2, 4.8),
+    ("10c", "scheduler-a"): (1.6, 3.0),
+    ("12b", "scheduler-a"): (6.2, 1e9),
+    ("18a", "scheduler-a"): (1.5, 7.35),
+}
+"""Seconds in which the recorded daemon did not run, as its notes say: ours does not either."""
+_BY_PLURAL: Final = {kind.plural: kind for kind in KINDS if kind.group != "scheduling.k8s.io"}
+_BY_PLURAL["priorityclasses"] = next(k for k in KINDS if k.plural == "priorityclasses")
+
+Json = Mapping[str, Any]
+Effect = tuple[str, ...]
+"""What one write did, in words that can be compared."""
+Effects = dict[str, list[Effect]]
+"""What was done to each object, each thing once, in the order in which it was first done."""
+
+
+class Scenario(NamedTuple):
+    """One recorded scenario."""
+
+    name: str
+    title: str
+    config: Json
+    objects: Sequence[Json]
+    steps: Sequence[Json]
+
+
+def scenarios(path: Path) -> list[Scenario]:
+    """All scenarios of a file."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        found = [json.loads(line) for line in lines]
+    return [Scenario(s["id"], s["title"], s["config"], s["objects"], s["steps"]) for s in found]
+
+
+class Spy(PassingStore):
+    """Keeps what one role has written with success."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.effects: Effects = {}
+        #: Pods of which it has been said that they wait.
+        self.waiting: set[str] = set()
+
+    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
+        replies = self._inner.create(kind, bodies)
+        for body, reply in zip(bodies, replies, strict=True):
+            self._keep("create", kind, json.loads(body)["metadata"]["name"], {}, reply)
+        return replies
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        return self._patched(kind, patches, self._inner.patch(kind, patches))
+
+    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        return self._patched(kind, patches, self._inner.patch_status(kind, patches))
+
+    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
+        replies = self._inner.delete(kind, deletions)
+        for each, reply in zip(deletions, replies, strict=True):
+            self._keep("delete", kind, each.name, {}, reply)
+        return replies
+
+    def bind(self, binds: Sequence[Bind]) -> Replies:
+        replies = self._inner.bind(binds)
+        for each, reply in zip(binds, replies, strict=True):
+            self._keep("bind", POD, each.name, {}, reply)
+        return replies
+
+    def evict(self, evictions: Sequence[Eviction]) -> Replies:
+        """The budgets are those of the recorded statuses: nobody counts here."""
+        gone = [Deletion(each.namespace, each.name, each.uid) for each in evictions]
+        replies = self._inner.delete(POD, gone)
+        for each, reply in zip(evictions, replies, strict=True):
+            self._keep("delete", POD, each.name, {}, reply)
+        return replies
+
+    def _patched(self, kind: Kind, patches: Sequence[Patch], replies: Replies) -> Replies:
+        for each, reply in zip(patches, replies, strict=True):
+            self._keep("patch", kind, each.name, each.patch, reply)
+        return replies
+
+    def _keep(self, verb: str, kind: Kind, name: str, body: Json, reply: Reply) -> None:
+        if reply.outcome is Outcome.OK and kind is not EVENT:
+            found = effect_of(verb, kind.plural, body, self.waiting, name)
+            note(self.effects, found, kind.plural, name)
+
+
+# ---------------------------------------------------------------- one form for both sides
+
+
+def note(effects: Effects, found: Iterable[Effect], plural: str, name: str) -> None:
+    """Add what a write did, once; of phases the last counts."""
+    key = plural if plural == "reservations" else f"{plural}/{name}"
+    mine = effects.setdefault(key, [])
+    for each in found:
+        if each[0] == "phase":
+            mine[:] = [other for other in mine if other[0] != "phase"]
+        if each not in mine:
+            mine.append(each)
+
+
+def effect_of(verb: str, plural: str, body: Json, waiting: set[str], name: str) -> Iterator[Effect]:
+    """What a write did."""
+    if verb != "patch":
+        yield (verb,)
+        return
+    status = body.get("status") or {}
+    for each in status.get("conditions") or () if plural == "pods" else ():
+        waits = each["type"] == "PodScheduled" and each.get("status", "False") == "False"
+        if waits and name not in waiting:
+            waiting.add(name)
+            yield ("waits",)
+    notes = (body.get("metadata") or {}).get("annotations") or {}
+    if notes.get(POD_STATE) == "pending":
+        yield ("back to the dispatcher",)  # what it says of earlier tries may have been said before
+        return
+    words = tuple(sorted(f"{key.rpartition('/')[2]}={_word(key, notes[key])}" for key in notes))
+    if words:
+        yield words
+    if plural == "schedulers" and status:
+        yield ("beats",)
+    if plural == "podgroups" and status.get("conditions"):
+        yield ("phase", status["conditions"][-1]["phase"])
+
+
+def _word(key: str, text: str | None) -> str:
+    """A value, where it is not one among equals."""
+    if text is None:
+        return "-"
+    if key in (ASSUMED_NODE, NOMINATED_NODE, SELECTED, FAILED, HANDLED, INDEX, OWNER):
+        return "*"
+    return text
+
+
+def recorded(scenario: Scenario, role: str) -> Effects:
+    """What the recorded daemon did."""
+    effects: Effects = {}
+    waiting: set[str] = set()
+    shadow: dict[str, dict[str, str]] = {}
+    for step in scenario.steps:
+        if step.get("code", 200) >= 400 or step["resource"] in ("events", "leases"):
+            continue
+        body = step.get("body") or {}
+        plural, name, sub = step["resource"], step["name"], step.get("subresource", "")
+        notes = shadow.setdefault(f"{plural}/{name}", {})
+        verb, change = step["verb"], body
+        if sub == "binding":
+            verb = "bind"
+        elif verb == "update":
+            verb, change = "patch", _difference(notes, body, sub)
+        elif verb == "create":
+            notes.clear()
+            notes.update((body.get("metadata") or {}).get("annotations") or {})
+        if verb == "patch":
+            for key, text in ((change.get("metadata") or {}).get("annotations") or {}).items():
+                notes.pop(key, None)
+                if text is not None:
+                    notes[key] = text
+        if step["actor"] in actors_of(role):
+            found = list(effect_of(verb, plural, change, waiting, name))
+            note(effects, found, plural, name)
+        elif plural == "pods" and verb == "patch":
+            list(effect_of(verb, plural, change, waiting, name))
+    return {key: found for key, found in effects.items() if found}
+
+
+def actors_of(role: str) -> tuple[str, ...]:
+    """Whom a role stands for: what our controller does was done by two of them."""
+    return ("binder", "controller") if role == "binder" else (role,)
+
+
+def _difference(notes: Mapping[str, str], body: Json, sub: str) -> Json:
+    """A whole object as the change that it makes."""
+    if sub:
+        return {"status": body.get("status")}
+    after = (body.get("metadata") or {}).get("annotations") or {}
+    change: dict[str, Any] = {k: v for k, v in after.items() if notes.get(k) != v}
+    change.update({key: None for key in notes if key not in after})
+    return {"metadata": {"annotations": change}}
+
+
+def comparable(effects: Effects, scenario: Scenario, role: str) -> list[Any]:
+    """Effects in a form in which equal ones are equal.
+
+    Which of two shards gets a pod is a choice among equals; so a dispatcher's pods are compared
+    without their names where there are two.
+    """
+    by_name = role != "dispatcher" or "scheduler-b" not in scenario.config
+    return sorted(
+        (key if by_name or not key.startswith("pods/") else "pods", *map(repr, sorted(found)))
+        for key, found in effects.items()
+    )
+
+
+# ---------------------------------------------------------------- replay
+
+
+class Replay:
+    """One scenario with one of our roles in the place of the recorded one."""
+
+    def __init__(self, scenario: Scenario, role: str) -> None:
+        self.clock = ManualClock(1000.0)
+        self.store = MemoryStore(self.clock, Rng(3))
+        self.spy = Spy(self.store)
+        self.role = role
+        self._scenario = scenario
+        self._uids: dict[str, str] = {}
+        self._planes: list[Plane] = []
+        self._late = 0.0
+        self._was_stopped = False
+        self._early: list[Json] = []
+        self._dead: set[str] = set()
+        self._number = 0
+        self._beats: dict[str, float] = {}
+
+    def run(self) -> Effects:
+        """What our role has done when all is over."""
+        for each in self._scenario.objects:
+            kind = _BY_PLURAL.get(_plural(each))
+            if kind is not None:
+                self._create(kind, each)
+        self._planes = list(self._roles())
+        for number, step in enumerate(self._scenario.steps):
+            self._number = number
+            self._pass_to(step["t"])
+            if step["resource"] == "schedulers":
+                (self._dead.add if step["verb"] == "delete" else self._dead.discard)(step["name"])
+            if step["actor"] not in actors_of(self.role):
+                self._wait_for_ours(step)
+                self._apply(step)
+                self._keep_told(step)
+            self._settle()
+        self._pass_to(self._scenario.steps[-1]["t"] + 3.0)
+        self._settle()
+        return {key: found for key, found in self.spy.effects.items() if found}
+
+    def _roles(self) -> Iterator[Plane]:
+        scenario, role = self._scenario, self.role
+        config = self._config()
+        if role == "dispatcher":
+            flags = " ".join(scenario.config["dispatcher"].get("flags", ()))
+            wire = DispatcherConfig(shares_nodes="DispatcherNodeShuffle=true" in flags)
+            yield DispatcherPlane(config, self.spy, self.clock, wire)
+        elif role in SHARD_OF:
+            yield ShardPlane(config, self.spy, self.clock, ShardConfig(SHARD_OF[role]))
+        else:
+            yield BinderPlane(config, self.spy, self.clock)
+            yield ControllerPlane(config, self.spy, self.clock)
+
+    def _config(self) -> PlaneConfig:
+        """The profile as the scenario's files say it."""
+        files = [each.get("config") or {} for each in self._scenario.config.values()]
+        profiles = [each.get("defaultProfile") or {} for each in files]
+        preempts = any(each.get("disablePreemption") is False for each in profiles)
+        if self.role not in SHARD_OF:
+            preempts = True
+        rules = PreemptionRules(enabled=preempts, hard_budgets=True, opt_in=True)
+        profile = msgspec.structs.replace(load_profile("default"), preemption=rules)
+        return plane_config(profile, tuple(sorted(NAMES)), 1, "numpy", report=self.role in SHARD_OF)
+
+    # ------------------------------------------------------------ time
+
+    def _pass_to(self, t: float) -> None:
+        """Let time pass; our role is stopped and started again when the recorded one was."""
+        since, until = STOPPED.get((self._scenario.name, self.role), (1e9, 1e9))
+        if t >= since and not self._was_stopped:
+            self._look_until(since)
+            self._was_stopped = True
+            while self._planes:
+                self._planes.pop().close()
+        if t >= until and not self._planes:
+            self._look_until(until)
+            self._planes = list(self._roles())
+        self._look_until(t)
+
+    def _look_until(self, t: float) -> None:
+        """Let time pass, with looks of our role whenever it wants one."""
+        end = 1000.0 + t + self._late
+        while self._planes and self.clock.monotonic() < end:
+            self._beat()
+            now = self.clock.monotonic()
+            due = min(plane.next_due() for plane in self._planes)
+            self.clock.set(min(end, max(now + 0.05, min(due, now + LONGEST_STEP))))
+            self._settle()
+        if self.clock.monotonic() < end:
+            self.clock.set(end)
+
+    def _settle(self) -> None:
+        for _ in range(200):
+            moved = [plane.step() for plane in self._planes]
+            if not any(moved):
+                return
+
+    def _wait_for_ours(self, step: Json) -> None:
+        """A write that answers one of ours comes after it, however long ours takes."""
+        if step["resource"] != "pods" or step["actor"] not in (*SHARD_OF, "binder"):
+            return
+        began = self.clock.monotonic()
+        while self._planes and self._is_early(step) and self.clock.monotonic() < began + 100.0:
+            self._late += 1.0
+            self._look_until(self.clock.monotonic() - 1000.0 - self._late + 1.0)
+
+    def _is_early(self, step: Json) -> bool:
+        """Whether our dispatcher has not yet done what a step of a shard answers."""
+        if self.role != "dispatcher" or step["actor"] == "binder":
+            return False
+        record = self.store.get(POD, step.get("namespace", ""), step["name"])
+        if record is None or record.node:
+            return False
+        has = standing_of(decode_pod_head(record.body).metadata).scheduler
+        return not has or has in self._dead
+
+    def _keep_told(self, step: Json) -> None:
+        """Whoever has been told of as waiting need not be told of again."""
+        body = step.get("body") or {}
+        if step["resource"] == "pods" and step["verb"] == "patch":
+            list(effect_of("patch", "pods", body, self.spy.waiting, step["name"]))
+
+    def _beat(self) -> None:
+        """Shards that will beat again beat in between too: most beats were cut from the record."""
+        for actor, name in SHARD_OF.items():
+            if actor == self.role or self.clock.monotonic() < self._beats.get(name, 0.0) + 20.0:
+                continue
+            since, until = STOPPED.get((self._scenario.name, actor), (1e9, 1e9))
+            if not since <= self.clock.monotonic() - 1000.0 - self._late < until:
+                self._beats[name] = self.clock.monotonic()
+                at = timestamp(self.clock.now())
+                said = {"status": {"lastUpdateTime": at}}
+                self.store.patch_status(SCHEDULER, [Patch("", name, said)])
+
+    # ------------------------------------------------------------ what others write
+
+    def _create(self, kind: Kind, body: Json) -> None:
+        found = self._real(body)
+        reply = self.store.create(kind, [json.dumps(found).encode()])[0]
+        if reply.record is not None:
+            name = f"{kind.kind}/{reply.record.name}"
+            self._uids[f"<uid:{name}>" if name not in self._seen() else ""] = reply.record.uid
+            self._uids[name] = reply.record.uid
+        if found.get("status"):
+            meta = found["metadata"]
+            patch = Patch(meta.get("namespace", ""), meta["name"], {"status": found["status"]})
+            self.store.patch_status(kind, [patch])
+
+    def _seen(self) -> set[str]:
+        return {key for key in self._uids if not key.startswith("<")}
+
+    def _real(self, body: Any) -> Any:
+        """A body without the server's notes, with our uids."""
+        text = json.dumps(body)
+        for mark, uid in self._uids.items():
+            if mark.startswith("<"):
+                text = text.replace(mark, uid)
+        found = json.loads(text.replace('"<ts>"', '"2026-01-01T00:00:00Z"'))
+        for key in ("uid", "resourceVersion", "creationTimestamp", "generation"):
+            found.get("metadata", {}).pop(key, None)
+        return found
+
+    def _apply(self, step: Json) -> None:
+        kind = _BY_PLURAL.get(step["resource"])
+        if kind is None or step.get("code", 200) >= 400 or step["resource"] in ("events", "leases"):
+            return
+        space, name = step.get("namespace", "") or "", step["name"]
+        is_new = step["verb"] == "create" and not step.get("subresource")
+        about_pod = step["resource"] == "pods" and not is_new
+        if about_pod and self.store.get(POD, space, name) is None and self._comes(name):
+            self._early.append(step)  # two writes a few milliseconds apart, noted the other way
+            return
+        verb, sub, body = step["verb"], step.get("subresource", ""), step.get("body")
+        if sub == "binding":
+            record = self.store.get(POD, space, name)
+            if record is not None:
+                node = body["target"]["name"]
+                self.store.bind([Bind(space, name, record.uid, node)])
+        elif verb == "create":
+            self._create(kind, self._held(body) if kind is POD else body)
+            self._catch_up(name)
+        elif verb == "delete":
+            self.store.delete(kind, [Deletion(space, name)])
+            if step["actor"] == "kubelet" and kind is POD:
+                gone = {"metadata": {"finalizers": None}}
+                self.store.patch(kind, [Patch(space, name, gone)])
+        elif verb == "patch":
+            self._patch(kind, space, name, step)
+        else:
+            self._put(kind, space, name, self._real(body), sub)
+
+    def _comes(self, name: str) -> bool:
+        """Whether a pod is created later."""
+        later = self._scenario.steps[self._number + 1 :]
+        return any(
+            s["name"] == name and s["verb"] == "create" and not s.get("subresource") for s in later
+        )
+
+    def _catch_up(self, name: str) -> None:
+        """What was written about an object that was noted too late."""
+        mine = [step for step in self._early if step["name"] == name]
+        self._early = [step for step in self._early if step["name"] != name]
+        for step in mine:
+            self._apply(step)
+
+    def _held(self, body: Json) -> Json:
+        """A pod that its kubelet lets go of later leaves no earlier than that."""
+        name = body["metadata"]["name"]
+        kept = any(
+            s["actor"] == "kubelet" and s["verb"] == "delete" and s["name"] == name
+            for s in self._scenario.steps
+        )
+        more = {"finalizers": ["kubelet.example/holds"]} if kept else {}
+        return {**body, "metadata": {**body["metadata"], **more}}
+
+    def _patch(self, kind: Kind, space: str, name: str, step: Json) -> None:
+        """A patch as it was sent; its directives about the order of lists are left out."""
+        body, sub = copy.deepcopy(step["body"]), step.get("subresource", "")
+        status = body.get("status")
+        if isinstance(status, dict):
+            for key in [key for key in status if key.startswith("$")]:
+                del status[key]
+        strategic = step.get("content_type") == PatchType.STRATEGIC.value
+        form = PatchType.STRATEGIC if strategic else PatchType.MERGE
+        patch = Patch(space, name, self._real(body), type=form)
+        if sub:
+            self.store.patch_status(kind, [patch])
+        else:
+            self.store.patch(kind, [patch])
+
+    def _put(self, kind: Kind, space: str, name: str, body: Any, sub: str) -> None:
+        if sub:
+            self.store.patch_status(kind, [Patch(space, name, {"status": body.get("status")})])
+            return
+        self.store.update(kind, [Update(space, name, json.dumps(body).encode())])
+
+
+def _plural(body: Json) -> str:
+    """The plural of an object's kind."""
+    group = body["apiVersion"].rpartition("/")[0]
+    found = [k for k in KINDS if k.kind == body["kind"] and k.group == group]
+    return found[0].plural if found else ""
