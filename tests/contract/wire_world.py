@@ -1,33 +1,21 @@
 """Recorded scenarios of Gödel's daemons, replayed for one of ours at a time.
 
 One of our roles stands in the place of the recorded one: it sees the scenario's objects and what
-everybody else wrote, when they wrote it, and what it writes itself is kept. Both sides are then
-brought into one form: what each write changed, object by object, in the order in which it was first
-done. Times, uids, names among equals, words for people and repeats are no part of that form.
+everybody else wrote, when they wrote it, and what it writes itself is kept (see ``wire_effects``).
 """
 
 import copy
-import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from stretto.api.handover import (
-    ASSUMED_NODE,
-    FAILED,
-    HANDLED,
-    INDEX,
-    NOMINATED_NODE,
-    OWNER,
-    POD_STATE,
-    SELECTED,
     standing_of,
 )
 from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import EVENT, KINDS, POD, SCHEDULER, Kind
+from stretto.api.kinds import EVENT, KINDS, POD, POD_DISRUPTION_BUDGET, SCHEDULER, Kind
 from stretto.api.patch import PatchType
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
@@ -41,8 +29,10 @@ from stretto.framework.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.preemption import PreemptionRules
 from stretto.stores.memory import MemoryStore
+from stretto.stores.render import render
 from stretto.stores.store import (
     Bind,
+    Code,
     Deletion,
     Eviction,
     Outcome,
@@ -52,6 +42,7 @@ from stretto.stores.store import (
     Store,
     Update,
 )
+from tests.contract.wire_effects import Effects, Json, Scenario, actors_of, effect_of, note
 
 NAMES: Final = frozenset({"godel-scheduler", "default-scheduler"})
 """Scheduler names of which the recorded daemons take the pods, whoever asks for them."""
@@ -76,29 +67,6 @@ STOPPED: Final = {
 """Seconds in which the recorded daemon did not run, as its notes say: ours does not either."""
 _BY_PLURAL: Final = {kind.plural: kind for kind in KINDS if kind.group != "scheduling.k8s.io"}
 _BY_PLURAL["priorityclasses"] = next(k for k in KINDS if k.plural == "priorityclasses")
-
-Json = Mapping[str, Any]
-Effect = tuple[str, ...]
-"""What one write did, in words that can be compared."""
-Effects = dict[str, list[Effect]]
-"""What was done to each object, each thing once, in the order in which it was first done."""
-
-
-class Scenario(NamedTuple):
-    """One recorded scenario."""
-
-    name: str
-    title: str
-    config: Json
-    objects: Sequence[Json]
-    steps: Sequence[Json]
-
-
-def scenarios(path: Path) -> list[Scenario]:
-    """All scenarios of a file."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        found = [json.loads(line) for line in lines]
-    return [Scenario(s["id"], s["title"], s["config"], s["objects"], s["steps"]) for s in found]
 
 
 class Spy(PassingStore):
@@ -135,12 +103,27 @@ class Spy(PassingStore):
         return replies
 
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
-        """The budgets are those of the recorded statuses: nobody counts here."""
-        gone = [Deletion(each.namespace, each.name, each.uid) for each in evictions]
-        replies = self._inner.delete(POD, gone)
-        for each, reply in zip(evictions, replies, strict=True):
-            self._keep("delete", POD, each.name, {}, reply)
-        return replies
+        """As an API server does: within the budgets' statuses, from which each is taken off."""
+        return [self._evicted(each) for each in evictions]
+
+    def _evicted(self, each: Eviction) -> Reply:
+        record = self._inner.get(POD, each.namespace, each.name)
+        labels = json.loads(record.body)["metadata"].get("labels", {}) if record else {}
+        for budget in self._inner.list(POD_DISRUPTION_BUDGET).records:
+            found = json.loads(render(budget))
+            wanted = found["spec"]["selector"].get("matchLabels", {})
+            if budget.namespace != each.namespace or not wanted.items() <= labels.items():
+                continue
+            left = found.get("status", {}).get("disruptionsAllowed", 0)
+            if left < 1:
+                return Reply(Outcome.REFUSED, Code.TOO_MANY_REQUESTS, "the budget is used up")
+            status = {"status": {"disruptionsAllowed": left - 1}}
+            self._inner.patch_status(
+                POD_DISRUPTION_BUDGET, [Patch(budget.namespace, budget.name, status)]
+            )
+        reply = self._inner.delete(POD, [Deletion(each.namespace, each.name, each.uid)])[0]
+        self._keep("delete", POD, each.name, {}, reply)
+        return reply
 
     def _patched(self, kind: Kind, patches: Sequence[Patch], replies: Replies) -> Replies:
         for each, reply in zip(patches, replies, strict=True):
@@ -151,116 +134,6 @@ class Spy(PassingStore):
         if reply.outcome is Outcome.OK and kind is not EVENT:
             found = effect_of(verb, kind.plural, body, self.waiting, name)
             note(self.effects, found, kind.plural, name)
-
-
-# ---------------------------------------------------------------- one form for both sides
-
-
-def note(effects: Effects, found: Iterable[Effect], plural: str, name: str) -> None:
-    """Add what a write did, once; of phases the last counts."""
-    key = plural if plural == "reservations" else f"{plural}/{name}"
-    mine = effects.setdefault(key, [])
-    for each in found:
-        if each[0] == "phase":
-            mine[:] = [other for other in mine if other[0] != "phase"]
-        if each not in mine:
-            mine.append(each)
-
-
-def effect_of(verb: str, plural: str, body: Json, waiting: set[str], name: str) -> Iterator[Effect]:
-    """What a write did."""
-    if verb != "patch":
-        yield (verb,)
-        return
-    status = body.get("status") or {}
-    for each in status.get("conditions") or () if plural == "pods" else ():
-        waits = each["type"] == "PodScheduled" and each.get("status", "False") == "False"
-        if waits and name not in waiting:
-            waiting.add(name)
-            yield ("waits",)
-    notes = (body.get("metadata") or {}).get("annotations") or {}
-    if notes.get(POD_STATE) == "pending":
-        yield ("back to the dispatcher",)  # what it says of earlier tries may have been said before
-        return
-    words = tuple(sorted(f"{key.rpartition('/')[2]}={_word(key, notes[key])}" for key in notes))
-    if words:
-        yield words
-    if plural == "schedulers" and status:
-        yield ("beats",)
-    if plural == "podgroups" and status.get("conditions"):
-        yield ("phase", status["conditions"][-1]["phase"])
-
-
-def _word(key: str, text: str | None) -> str:
-    """A value, where it is not one among equals."""
-    if text is None:
-        return "-"
-    if key in (ASSUMED_NODE, NOMINATED_NODE, SELECTED, FAILED, HANDLED, INDEX, OWNER):
-        return "*"
-    return text
-
-
-def recorded(scenario: Scenario, role: str) -> Effects:
-    """What the recorded daemon did."""
-    effects: Effects = {}
-    waiting: set[str] = set()
-    shadow: dict[str, dict[str, str]] = {}
-    for step in scenario.steps:
-        if step.get("code", 200) >= 400 or step["resource"] in ("events", "leases"):
-            continue
-        body = step.get("body") or {}
-        plural, name, sub = step["resource"], step["name"], step.get("subresource", "")
-        notes = shadow.setdefault(f"{plural}/{name}", {})
-        verb, change = step["verb"], body
-        if sub == "binding":
-            verb = "bind"
-        elif verb == "update":
-            verb, change = "patch", _difference(notes, body, sub)
-        elif verb == "create":
-            notes.clear()
-            notes.update((body.get("metadata") or {}).get("annotations") or {})
-        if verb == "patch":
-            for key, text in ((change.get("metadata") or {}).get("annotations") or {}).items():
-                notes.pop(key, None)
-                if text is not None:
-                    notes[key] = text
-        if step["actor"] in actors_of(role):
-            found = list(effect_of(verb, plural, change, waiting, name))
-            note(effects, found, plural, name)
-        elif plural == "pods" and verb == "patch":
-            list(effect_of(verb, plural, change, waiting, name))
-    return {key: found for key, found in effects.items() if found}
-
-
-def actors_of(role: str) -> tuple[str, ...]:
-    """Whom a role stands for: what our controller does was done by two of them."""
-    return ("binder", "controller") if role == "binder" else (role,)
-
-
-def _difference(notes: Mapping[str, str], body: Json, sub: str) -> Json:
-    """A whole object as the change that it makes."""
-    if sub:
-        return {"status": body.get("status")}
-    after = (body.get("metadata") or {}).get("annotations") or {}
-    change: dict[str, Any] = {k: v for k, v in after.items() if notes.get(k) != v}
-    change.update({key: None for key in notes if key not in after})
-    return {"metadata": {"annotations": change}}
-
-
-def comparable(effects: Effects, scenario: Scenario, role: str) -> list[Any]:
-    """Effects in a form in which equal ones are equal.
-
-    Which of two shards gets a pod is a choice among equals; so a dispatcher's pods are compared
-    without their names where there are two.
-    """
-    by_name = role != "dispatcher" or "scheduler-b" not in scenario.config
-    return sorted(
-        (key if by_name or not key.startswith("pods/") else "pods", *map(repr, sorted(found)))
-        for key, found in effects.items()
-    )
-
-
-# ---------------------------------------------------------------- replay
 
 
 class Replay:

@@ -36,7 +36,7 @@ CURES: Final[Mapping[Kind, Cure]] = {
     kinds.REPLICA_SET: Cure.NONE,
     kinds.REPLICATION_CONTROLLER: Cure.NONE,
     kinds.STATEFUL_SET: Cure.NONE,
-    kinds.POD_DISRUPTION_BUDGET: Cure.NONE,
+    kinds.POD_DISRUPTION_BUDGET: Cure.POD_LEFT,
 }
 """Kinds that rules read, with what a change of one may cure (services and owners only score)."""
 VOLUME_KINDS: Final = tuple(kind for kind, cure in CURES.items() if cure is Cure.VOLUME_CHANGED)

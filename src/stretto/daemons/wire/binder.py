@@ -14,9 +14,18 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.handover import LOCK, LOCK_BINDER, Hand, Standing, locked, rejected
+from stretto.api.handover import (
+    LOCK,
+    LOCK_BINDER,
+    MICRO_TOPOLOGY,
+    Hand,
+    Standing,
+    locked,
+    rejected,
+)
 from stretto.api.kinds import POD_GROUP
 from stretto.base.clock import Clock
+from stretto.base.errors import InputError
 from stretto.control.scheduler.preempt import Domain, Preempting
 from stretto.control.scheduler.shard import Shard
 from stretto.daemons.wire.view import View
@@ -29,6 +38,7 @@ from stretto.state.classes import PodClass
 from stretto.state.cluster import Cluster
 from stretto.state.columns import Columns
 from stretto.state.preemption import PreemptionRules
+from stretto.state.topology import with_zones
 from stretto.state.topology_ingest import device_mask
 from stretto.state.units import Cure, Unit, Why
 from stretto.stores.store import Bind, Code, Outcome, Patch, Replies, Reply, Store
@@ -169,9 +179,14 @@ class Decided:
             if not mask:
                 for each in pod.devices:
                     mask |= cluster.ledger.devices.guess(slot, each)
-        if pod.asks.zones is not None:
-            mask |= cluster.topology.choose(slot, pod)
-        return mask
+        if pod.asks.zones is None:
+            return mask
+        note = known.standing.notes.get(MICRO_TOPOLOGY, "")
+        try:
+            stated = cluster.topology.mask_of(slot, note, pods.key(row)) if note else 0
+        except InputError:
+            return mask  # the judge finds that it does not fit, and the shard decides again
+        return mask | (stated or with_zones(0, cluster.topology.choose(slot, pod)))
 
 
 class Named:
