@@ -310,6 +310,8 @@ class Evictor:
             wanted = [(int(pods.class_id[row]), int(pods.devices[row]))]
             if not fits_after(self._cluster, slot, wanted, others | {row}):
                 return False
+            if not self._judge.is_ready(row, slot, others | {row}):
+                return False
         return True
 
     def _ripen(self, nomination: Nomination) -> tuple[int, ...]:

@@ -98,6 +98,10 @@ class ExactPreemptionJudge(PreemptionJudge):
         """Whether every rule lets a pod onto a slot once everybody who leaves it has left."""
         return self._law.holds(row, slot, self._cluster.evictions.on_slot(slot))
 
+    def is_ready(self, row: int, slot: int, aside: Collection[int]) -> bool:
+        """Whether every rule lets a pod onto a slot as it is: who leaves it may still be there."""
+        return self._law.holds(row, slot, aside)
+
     def _budget_problem(
         self, victims: Sequence[int], beyond: Iterable[int]
     ) -> ConflictCause | None:

@@ -4,7 +4,7 @@ First claim wins, here as for plain claims: of two shards that want one victim, 
 disruption budget allows, the binder grants the first.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from stretto.control.binder.conflicts import BetweenPods
@@ -55,6 +55,13 @@ class PreemptionJudge:
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
         return self._eligible(int(self._cluster.pods.class_id[row]), slot)
+
+    def is_ready(self, row: int, slot: int, aside: Collection[int]) -> bool:
+        """Whether the rules let a pod that fits onto a slot as it is, some pods aside.
+
+        A finder by class asks rules between pods with everybody there, so they did already.
+        """
+        return True
 
     def problem(self, plan: Plan, wanted: Preemption, now: float) -> ConflictCause | None:
         """Why a preemption does not hold, or ``None``."""
