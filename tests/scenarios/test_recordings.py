@@ -71,3 +71,27 @@ def test_a_durable_store_is_recorded_as_it_lies(
     )
     assert stretto("record", "--store", store, "--out", tape, "-q").exit_code == 0
     assert stretto("simulate", tape, "-q").exit_code == 0
+
+
+PLUGINS = MONDAY.parents[1] / "plugins"
+OWN_RULES = ("--plugin", PLUGINS / "cheapest_tariff.py", "--plugin", PLUGINS / "rack_power.py")
+
+
+@pytest.mark.parametrize("verb", ["simulate", "compare"])
+def test_rules_of_a_file_decide_over_a_recording(verb: str) -> None:
+    known = stretto(verb, MONDAY, *OWN_RULES, "--profile", PLUGINS / "profile.yaml")
+    assert known.exit_code == 0, known.output
+    unknown = stretto(verb, MONDAY, "--profile", PLUGINS / "profile.yaml", "-q")
+    assert unknown.exit_code == 2
+    assert "RackPower" in unknown.output
+
+
+def test_a_rule_that_the_profile_does_not_name_takes_no_part() -> None:
+    said = stretto("simulate", MONDAY, *OWN_RULES[:2])
+    assert (said.exit_code, "CheapestTariff takes no part" in said.output) == (0, True)
+
+
+def test_a_trace_has_no_profile_that_could_name_rules() -> None:
+    words = ("--format", "openb", "--nodes", MONDAY, "--pods", MONDAY)
+    assert stretto("compare", *words, *OWN_RULES).exit_code == 2
+    assert stretto("simulate", *words, *OWN_RULES).exit_code == 2

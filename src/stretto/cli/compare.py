@@ -59,6 +59,8 @@ class Asked:
     burst: tuple[str, ...]
     #: Other queues.
     queue_share: tuple[str, ...]
+    #: Files with rules that the profile may name.
+    plugin: tuple[Path, ...]
 
 
 @options.command(
@@ -109,7 +111,7 @@ def compare(common: Common, asked: Asked) -> None:
     With a recording of a cluster (stretto record): as it was, beside what if.
     """
     if asked.recording is not None:
-        words = (asked.add_nodes, asked.drain, asked.burst, asked.queue_share)
+        words = (asked.add_nodes, asked.drain, asked.burst, asked.queue_share, asked.plugin)
         compare_recording(
             common, WhatIf(asked.recording, asked.policy, asked.profile, asked.shards, *words)
         )
@@ -127,6 +129,9 @@ def _study(common: Common, asked: Asked) -> None:
     if asked.format is None or asked.nodes is None or asked.pods is None:
         hint = "or name a recording: stretto compare FILE"
         raise InputError("--format, --nodes, --pods", None, "all three for a trace", hint)
+    for option, given in (("--profile", asked.profile), ("--plugin", asked.plugin)):
+        if given:
+            raise InputError(option, given, "a recording to vary", "stretto compare FILE")
     if common.out is not None:
         from stretto.sim.plots import check_plots
 

@@ -9,7 +9,7 @@ import msgspec
 
 from stretto.cli import sinks
 from stretto.cli.console import cell
-from stretto.cli.options import Common
+from stretto.cli.options import PLUGIN, Common
 
 if TYPE_CHECKING:
     from stretto.sim.histories import History
@@ -40,6 +40,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     burst: tuple[str, ...] = ()
     #: Other queues.
     queue_share: tuple[str, ...] = ()
+    #: Files with rules that the profile may name.
+    plugins: tuple[Path, ...] = ()
 
     @property
     def variation(self) -> "Variation":
@@ -54,6 +56,7 @@ def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("--profile", default="", metavar="NAME|FILE", help="Scheduling profile."),
+            PLUGIN,
             click.option(
                 "--shards", type=click.IntRange(1, 64), default=1, metavar="N",
                 help="recording: scheduler shards [1].",
@@ -145,13 +148,18 @@ def _replay(
     common: Common, asked: WhatIf, history: "History", name: str, policy: str = ""
 ) -> "Replayed":
     """One side."""
-    from stretto.sim.live_setup import Settings, chosen_source
+    from stretto.cli.plugins import tell, warn_unused
+    from stretto.sim.live_setup import Rules, Settings, chosen_source
     from stretto.sim.replay import Replay
 
-    source = chosen_source("default", policy, asked.profile)
-    replay = Replay(history, asked.variation, source, Settings(asked.shards, common.seed))
+    source = chosen_source("default", policy, asked.profile, asked.plugins)
+    rules = Rules(source, plugins=asked.plugins)
+    replay = Replay(history, asked.variation, rules, Settings(asked.shards, common.seed))
+    warn_unused(common.console, asked.plugins, replay.profile)
     with common.console.progress(name, max(1, int(history.seconds))) as bar:
-        return replay.run(lambda time: bar.update(int(time)))
+        done = replay.run(lambda time: bar.update(int(time)))
+    tell(common.console, replay.profile)
+    return done
 
 
 def _shown(outcomes: "Outcomes") -> dict[str, Any]:

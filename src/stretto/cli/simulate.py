@@ -90,6 +90,8 @@ class Asked:
     burst: tuple[str, ...]
     #: Other queues.
     queue_share: tuple[str, ...]
+    #: Files with rules that the profile may name.
+    plugin: tuple[Path, ...]
 
     @property
     def trace(self) -> Path:
@@ -200,6 +202,7 @@ def _what_if(asked: Asked) -> WhatIf:
         asked.drain,
         asked.burst,
         asked.queue_share,
+        asked.plugin,
     )
 
 
@@ -211,7 +214,7 @@ def _check(asked: Asked) -> None:
             raise InputError(
                 name, None, f"one of {', '.join(FORMATS)}" if name == "--format" else "a file", hint
             )
-    for name in ("profile", "add_nodes", "drain", "burst", "queue_share"):
+    for name in ("profile", "plugin", "add_nodes", "drain", "burst", "queue_share"):
         if getattr(asked, name):
             option = f"--{name.replace('_', '-')}"
             raise InputError(

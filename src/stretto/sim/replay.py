@@ -19,11 +19,12 @@ import msgspec
 from stretto.api.kinds import NODE, POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
+from stretto.framework.profile import Profile
 from stretto.inputs.recordings import Change, What
 from stretto.plane import Plane, Step
 from stretto.sim.gauge import Gauge, Level
 from stretto.sim.histories import History, PodHistory
-from stretto.sim.live_setup import ProfileSource, Rules, Settings, build_plane
+from stretto.sim.live_setup import Rules, Settings, build_plane
 from stretto.sim.what_if import Drain, Variation
 from stretto.sim.world import POLLED
 from stretto.state.lifecycle import PodState
@@ -84,7 +85,7 @@ class Replay:
     """Runs one history, varied or as it was."""
 
     def __init__(
-        self, history: History, variation: Variation, profile: ProfileSource, settings: Settings
+        self, history: History, variation: Variation, rules: Rules, settings: Settings
     ) -> None:
         """Put the start into a store and build the plane over it."""
         self._history = history = variation.applied(history)
@@ -105,11 +106,15 @@ class Replay:
         names = settings.scheduler_names | history.scheduler_names
         settings = settings._replace(scheduler_names=names)
         queues = variation.queues(history)
-        rules = Rules(profile)
         self._plane: Plane = build_plane(rules, settings, queues, self._store, self._clock)
         self._plane.observers.append(self._observe)
         self._watch = self._store.watch(POD, self._store.version)
         self._gauge = Gauge(self._plane.cluster)
+
+    @property
+    def profile(self) -> Profile:
+        """The rules that decide."""
+        return self._plane.config.profile
 
     def run(self, told: _Told = lambda _: None) -> Replayed:
         """Run to the recording's end; Ctrl-C ends it early with what is known."""

@@ -10,7 +10,7 @@ from stretto.api.kinds import NODE, POD
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.inputs.recordings import FORMAT, Header, Recording, RecordingWriter, load_recording
 from stretto.sim.histories import History, history_of
-from stretto.sim.live_setup import Settings
+from stretto.sim.live_setup import Rules, Settings
 from stretto.sim.replay import Replay, Replayed, recorded_waits
 from stretto.sim.taking import RECORDED, Taking, kinds_of
 from stretto.sim.what_if import AS_IT_WAS, Variation, read_variation
@@ -68,7 +68,7 @@ def history(recording: Recording) -> History:
 
 
 def replayed(history: History, variation: Variation = AS_IT_WAS) -> Replayed:
-    return Replay(history, variation, "default", Settings()).run()
+    return Replay(history, variation, Rules("default"), Settings()).run()
 
 
 def vary(**words: str) -> Variation:

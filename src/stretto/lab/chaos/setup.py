@@ -91,8 +91,8 @@ CHANGES: Final = (
 
 PROFILES: Final = ("default", "default", "default", "packing", "best-fit", "fgd", "random")
 EXACT: Final = "kube-parity"
-EXACT_SHARE: Final = 0.3
-"""Share of the seeds without GPUs in which kube-scheduler's own rules decide."""
+EXACT_SHARE: Final = 0.7
+"""Share of the seeds without GPUs and kept places in which kube-scheduler's own rules decide."""
 SQLITE_SHARE: Final = 0.06
 """Share of the seeds that run on a file: a commit costs a thousand times what memory does."""
 MODELS: Final = ("A100", "T4")
@@ -188,11 +188,14 @@ def draw(seed: int) -> Setup:
 
 
 def _rules(seed: int, profile: str, with_gpus: bool) -> str:
-    """The profile, or kube-scheduler's own rules, which count GPUs like any other resource.
+    """The profile, or kube-scheduler's own rules.
 
-    Drawn apart, so that nothing else that a seed draws depends on it.
+    They count GPUs like any other resource and know nothing of kept places. Drawn apart, so that
+    nothing else that a seed draws depends on it.
     """
-    return EXACT if not with_gpus and Rng(seed).child("rules").random() < EXACT_SHARE else profile
+    if with_gpus or Pushing(seed).moving.keep_share:
+        return profile
+    return EXACT if Rng(seed).child("rules").random() < EXACT_SHARE else profile
 
 
 def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> Shape:
