@@ -88,7 +88,11 @@ kube-tools: $(VENV)/.installed ## Build etcd, Kubernetes, kwok and helm into the
 
 .PHONY: test-kube
 test-kube: kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
-	@MARKS=kube HYPOTHESIS_PROFILE=server $(FAMILY) kube 420 --timeout 240 tests/contract tests/kube
+	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/kube
+
+.PHONY: test-kube-all
+test-kube-all: test-kube ## Run what takes minutes on a real API server too: 5,000 pods at once, nodes that go
+	@MARKS="kube and slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube-slow 900 --timeout 600 tests/contract tests/kube
 
 .PHONY: chaos
 chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS=400

@@ -31,7 +31,8 @@ class Capabilities(msgspec.Struct, frozen=True):
     knows_its_newest: bool = True
     #: Keeps a history of a known length, so that a watch can be outrun in a test.
     bounds_its_history: bool = True
-    #: Has a controller that completes the binding of claims and has volumes made.
+    #: Has a controller that completes the binding of claims and has volumes made
+    #: (kube-controller-manager): pods wait for that before they are bound.
     completes_claims: bool = False
 
 

@@ -63,6 +63,22 @@ def test_one_pod_leaves_for_one_that_is_owed_a_place_and_no_second_while_it_does
     assert (len(first), asked(desk, floor)) == (1, [])
 
 
+def test_when_one_pod_of_a_unit_has_got_its_place_the_next_asks_at_once() -> None:
+    desk, floor = lent("b1", "b2")
+    desk.group("g", 1)
+    desk.arrive("m1", "m2", queue="a", group="g")
+    desk.delete("owner")
+    desk.no_place(*desk.sent())
+    (first,) = asked(desk, floor)
+    desk.delete(first)
+    desk.wake()
+    one, other = desk.sent()
+    desk.place(one)
+    desk.no_place(other)
+    desk.now += 1.0
+    assert len(asked(desk, floor)) == 1
+
+
 def test_those_that_give_start_nothing_until_the_owner_has_started() -> None:
     desk, floor = lent("b1", "b2")
     asked(desk, floor)

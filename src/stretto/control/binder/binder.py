@@ -214,9 +214,9 @@ class Binder:
             gangs: those of them that must land together, where the store can do that.
             again: rows that were sent before, and until when that bind may still land.
         """
-        if self.volumes.waits:
-            rows = self.volumes.hold(rows, now)
-            gangs = [ready for gang in gangs if (ready := [row for row in gang if row in rows])]
+        if self.volumes.waits and len(ready := self.volumes.hold(rows, now)) < len(rows):
+            rows, there = ready, set(ready)
+            gangs = [some for gang in gangs if (some := [row for row in gang if row in there])]
             if not rows:
                 return []
         rows, replies = self._send(rows, gangs)

@@ -116,12 +116,15 @@ class VolumeDesk:
     # ------------------------------------------------------------ claims that others complete
 
     def hold(self, rows: Iterable[int], now: float) -> list[int]:
-        """Those of some claimed pods whose volumes are there; the others wait for them."""
-        if not self.waits:
+        """Those of some claimed pods whose volumes are there; the others wait for them.
+
+        Where no pod is known by its volumes there is nothing to look at.
+        """
+        if not self.waits or not self._cluster.records:
             return list(rows)
-        ready = []
+        ready, records, uids = [], self._cluster.records, self._cluster.pods.uid
         for row in rows:
-            if all(map(_is_bound, self._claims(row))):
+            if uids[row] not in records or all(map(_is_bound, self._claims(row))):
                 ready.append(row)
             else:
                 serial = int(self._cluster.pods.serial[row])

@@ -70,6 +70,8 @@ class Flight(NamedTuple):
     serials: tuple[int, ...]
     #: Clock time after which it is over.
     until: float
+    #: Pods of the unit that were on nodes when it asked.
+    placed: int = 0
 
 
 class Reclaimer:
@@ -152,7 +154,8 @@ class Reclaimer:
         if asked is None or not victims or not floor.may_all_leave(rows):
             return None
         serials = tuple(int(self._places.pods.serial[row]) for row in rows)
-        flight = Flight(unit, unit.queue, asked.amounts, victims, serials, now + PATIENCE)
+        until, placed = now + PATIENCE, len(unit.bound)
+        flight = Flight(unit, unit.queue, asked.amounts, victims, serials, until, placed)
         self.flights[unit] = flight
         for name in {each.queue for each in victims}:
             usage.tree.hold(name, 1)
@@ -180,6 +183,8 @@ class Reclaimer:
             owed = usage.tree.leaf(flight.queue).guarantee
             if unit.state not in _WAITING or unit.queue != flight.queue or not owed:
                 self._pauses.pop(unit, None)
+            elif len(unit.bound) > flight.placed and not self._is_leaving(flight):
+                self._pauses.pop(unit, None)  # it was not in vain: the next of its pods may ask
             elif self._goes_on(flight, now):
                 continue
             del self.flights[unit]

@@ -1,7 +1,8 @@
 """How simulated nodes and pods live: kwok knows nothing by itself and is told in stages.
 
 Nodes become Ready at once; pods on a node run at once, those of a Job finish after a moment, and
-those that are deleted go.
+those that are deleted go. A node with the label ``lost`` is let alone: what somebody else says of
+it stays.
 """
 
 from collections.abc import Sequence
@@ -56,10 +57,11 @@ def stages() -> bytes:
     running = _where(".status.phase", "In", "Running")
     of_job = _where(".metadata.ownerReferences.[].kind", "In", "Job")
     ready = '.status.conditions.[] | select( .type == "Ready" ) | .status'
+    present = _where(".metadata.labels.lost", "DoesNotExist")
     unready = _where(ready, "NotIn", "True")
     after = {"durationMilliseconds": _JOB_SECONDS * 1000}
     all_of = (
-        _stage("node-ready", "Node", [unready], {"statusTemplate": _READY}),
+        _stage("node-ready", "Node", [unready, present], {"statusTemplate": _READY}),
         _stage("pod-running", "Pod", [living, pending], {"statusTemplate": _RUNNING}),
         _stage("pod-done", "Pod", [living, running, of_job], {"statusTemplate": _DONE}, after),
         _stage(

@@ -44,6 +44,7 @@ class KubeStore:
         keeps_unknown_fields=False,
         knows_its_newest=False,
         bounds_its_history=False,
+        completes_claims=True,
     )
 
     def __init__(

@@ -1,0 +1,109 @@
+"""A part of a cluster with nodes, pods and a namespace of its own, for whole stories."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from stretto.base.rng import Rng
+from stretto.explain.doctor import examine, subject_of
+from stretto.explain.findings import Check, Finding
+from stretto.lab.kube.control_plane import ControlPlane
+from stretto.sim.clusters import listed
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.store import KubeStore
+from tests.kube.daemon import Daemon, kubectl, node, pods_of, put, until
+
+NAMES = frozenset({"stretto"})
+OPEN = {Check.UNKNOWN_NODE}
+"""What nobody keeps from happening while nodes go: a controller removes those pods."""
+
+
+class Yard:
+    """Nodes with a label of their own, and pods that go nowhere else."""
+
+    def __init__(self, plane: ControlPlane, daemon: Daemon, name: str) -> None:
+        self.plane, self.daemon, self.space = plane, daemon, name
+        self.here = {"yard": name}
+        put(plane, "/api/v1/namespaces", {"metadata": {"name": name}})
+
+    # ------------------------------------------------------------ what there is
+
+    def nodes(self, *names: str, cpu: str = "4", **labels: str) -> list[str]:
+        """Nodes of the yard; their names begin with its own."""
+        made = [f"{self.space}-{name}" for name in names]
+        for name in made:
+            body = json.loads(node(name, cpu))
+            host = {"kubernetes.io/hostname": name}
+            body["metadata"]["labels"] = {**self.here, **host, **labels}
+            put(self.plane, "/api/v1/nodes", body)
+        until(lambda: not self._tainted(made), 30, self.said)
+        return made
+
+    def _tainted(self, names: list[str]) -> bool:
+        found = [json.loads(self.plane.ask("GET", f"/api/v1/nodes/{n}").body) for n in names]
+        return any(each["spec"].get("taints") for each in found)
+
+    def template(self, app: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+        """A pod's template."""
+        asks = {"requests": {"cpu": cpu}}
+        whole = {"schedulerName": "stretto", "nodeSelector": self.here, **spec}
+        whole["containers"] = [{"name": "main", "image": "x", "resources": asks}]
+        return {"metadata": {"labels": {"app": app}, "annotations": {}}, "spec": whole}
+
+    def owner(self, kind: str, app: str, template: dict[str, Any], **spec: Any) -> None:
+        """A controller of pods, such as ``deployments``."""
+        whole = {"selector": {"matchLabels": {"app": app}}, "template": template, **spec}
+        path = f"/apis/apps/v1/namespaces/{self.space}/{kind}"
+        put(self.plane, path, {"metadata": {"name": app}, "spec": whole})
+
+    def pod(self, name: str, template: dict[str, Any]) -> None:
+        """A pod by itself."""
+        body = {"metadata": {**template["metadata"], "name": name}, "spec": template["spec"]}
+        put(self.plane, f"/api/v1/namespaces/{self.space}/pods", body)
+
+    def kubectl(self, *words: str) -> str:
+        return kubectl(self.plane, "--namespace", self.space, *words)
+
+    # ------------------------------------------------------------ how it fares
+
+    def pods(self, app: str = "") -> list[dict[str, Any]]:
+        """Pods that nobody has asked to go."""
+        return [
+            each
+            for each in pods_of(self.plane, self.space)
+            if "deletionTimestamp" not in each["metadata"]
+            and app in ("", each["metadata"].get("labels", {}).get("app"))
+        ]
+
+    def places(self, app: str = "") -> dict[str, str]:
+        """Nodes of the pods that run, by name."""
+        return {
+            each["metadata"]["name"]: each["spec"]["nodeName"]
+            for each in self.pods(app)
+            if each["status"].get("phase") == "Running"
+        }
+
+    def loads(self, app: str = "") -> Counter[str]:
+        """Pods that run, by node."""
+        return Counter(self.places(app).values())
+
+    def runs(self, app: str, count: int) -> None:
+        """Wait until so many pods run, and no more."""
+        self.until(lambda: len(self.places(app)) == len(self.pods(app)) == count)
+
+    def until(self, holds: Callable[[], bool], within: float = 60) -> None:
+        until(holds, within, self.said)
+
+    def said(self) -> str:
+        places = {e["metadata"]["name"]: e["spec"].get("nodeName") for e in self.pods()}
+        return f"{places}\n{self.daemon.part.said()}"
+
+    def broken(self) -> list[Finding]:
+        """Laws that what etcd holds breaks, in the whole cluster."""
+        store = KubeStore(KubeconfigAccess(self.plane.kubeconfig), Rng(3))
+        try:
+            found = examine(subject_of(listed(store).records, NAMES)).broken
+        finally:
+            store.close()
+        return [each for each in found if each.check not in OPEN]
