@@ -11,13 +11,13 @@ from typing import Final
 
 import numpy as np
 
-from stretto.api.heads import NO_BYTES, NO_STATUS, PodHead, decode_pod_head
+from stretto.api.heads import NO_BYTES, NO_STATUS, MetaHead, PodHead, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.base.tuples import tuples_of
 from stretto.state.changes import Arrival
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
-from stretto.state.likeness import Made, likeness, likeness_with_images
+from stretto.state.likeness import SHARED_BODIES, Made, likeness, likeness_with_images
 from stretto.state.pods import NewRows
 from stretto.state.queue_ingest import UNIT_MARKS
 from stretto.state.ranks import Ranks, note_stay
@@ -46,6 +46,7 @@ class Newcomers:
         # What was made of earlier pods, by all that it is made from, and of what time that is.
         self._alike: dict[bytes, Made] = {}
         self._epoch: tuple[int, ...] = ()
+        self._metas: dict[bytes, MetaHead] = {}
 
     def add(self, events: Sequence[Event], now: float) -> None:
         """Rows for pods of which no row is known; each of the events has another uid."""
@@ -194,6 +195,15 @@ class Newcomers:
         if bound:
             self._put_on_nodes(bound, now)
 
+    def _meta_of(self, body: bytes) -> MetaHead:
+        """The metadata of a body that many pods may share."""
+        found = self._metas.get(body)
+        if found is None:
+            if len(self._metas) >= SHARED_BODIES:
+                self._metas.clear()
+            found = self._metas[body] = decode_pod_head(body).metadata
+        return found
+
     def _put_on_nodes(self, bound: list[tuple[int, int, Event]], now: float) -> None:
         """New pods (row, class id, event) that have a node are charged there."""
         cluster = self._cluster
@@ -204,7 +214,7 @@ class Newcomers:
         for row, class_id, event in bound:
             record, head = event.record, event.head
             if any(mark in record.body for mark in UNIT_MARKS):
-                meta = (head or decode_pod_head(record.body)).metadata
+                meta = head.metadata if head is not None else self._meta_of(record.body)
                 cluster.changes.arrivals.append(Arrival(row, meta, False, record.uid))
             node = record.node or (head or decode_pod_head(record.body)).spec.node_name
             slot = by_name.get(node)

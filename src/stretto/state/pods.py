@@ -17,6 +17,8 @@ NO_SLOT: Final = -1
 """Slot of a pod that is on no node."""
 FIRST_ROWS: Final = 1024
 """Rows to begin with; columns double when they are full."""
+MANY_ROWS: Final = 1 << 17
+"""Rows from which columns grow by a quarter: a hundred bytes a row add up."""
 
 
 ROW_LOG: Final = 1 << 17
@@ -266,7 +268,7 @@ class Pods:
         size = len(self.state)
         if length <= size:
             return
-        more = max(size, length - size)
+        more = max(size if size < MANY_ROWS else size >> 2, length - size)
         self.state = np.concatenate([self.state, np.full(more, PodState.GONE, np.uint8)])
         self.slot = np.concatenate([self.slot, np.full(more, NO_SLOT, np.int32)])
         self.started = np.concatenate([self.started, np.full(more, np.inf)])

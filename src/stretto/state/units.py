@@ -298,7 +298,7 @@ class Units:
         if missing > 0:
             self.by_row.extend([None] * missing)
         if length > len(self.serial):
-            more = max(length, 2 * len(self.serial)) - len(self.serial)
+            more = max(length, len(self.serial) + (len(self.serial) >> 2)) - len(self.serial)
             self.serial = np.concatenate([self.serial, np.zeros(more, np.int64)])
 
     def __iter__(self) -> Iterator[Unit]:
