@@ -170,7 +170,7 @@ def an_old_list_is_believed(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def a_finished_pod_keeps_its_room(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("stretto.state.ingest._FINISHED", frozenset())
+    patch.setattr("stretto.state.ingest.FINISHED", frozenset())
 
 
 @plant
