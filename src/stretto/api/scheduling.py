@@ -28,10 +28,10 @@ class PodGroupSortRule(Wire, frozen=True):
 
     #: ``GPU``, ``CPU`` or ``Memory``.
     resource: str
-    #: ``Capacity`` or ``Available``.
-    dimension: str
+    #: ``Capacity`` or ``Available``; Gödel lets it be left out.
+    dimension: str = "Capacity"
     #: ``Ascending`` or ``Descending``.
-    order: str
+    order: str = "Ascending"
 
 
 class PodGroupAffinity(Wire, frozen=True):

@@ -147,6 +147,16 @@ def test_case_33_domains_are_tried_in_the_order_of_the_sort_rules(rules, expecte
     assert names(harness, places(harness, ["rack"], rules=rules)) == expected
 
 
+def test_case_33_a_rule_that_names_a_resource_alone_means_the_least_capacity_first() -> None:
+    harness = racks()
+    terms = {"required": [{"topologyKey": "rack"}], "sortRules": [{"resource": "Memory"}]}
+    affinity = {"podGroupAffinity": terms}
+    harness.create(POD_GROUP, make_group("g", 2, affinity=affinity))
+    harness.settle()
+    (rule,) = harness.plane.cluster.groups["default/g"].spec.affinity.pod_group_affinity.sort_rules
+    assert (rule.dimension, rule.order) == ("Capacity", "Ascending")
+
+
 def test_case_33_domains_that_are_too_small_are_cut() -> None:
     harness = racks()
     assert names(harness, places(harness, ["rack"], cpu=9000)) == ["middle", "large"]
