@@ -145,7 +145,7 @@ class Plane:
         #: Moves pods so that whole GPUs or nodes come free.
         self.rescheduler = Rescheduler(self.cluster, self.units, store, self.budgets)
         self.witnesses.append(self.rescheduler.witness)
-        self.rescheduler.run(config.profile.rescheduling, lambda: self.evictor, clock)
+        self.rescheduler.run(config.profile.rescheduling, lambda: self.evictor, clock, config.tier)
         #: Asks pods to leave, and keeps the room of those who wait for it.
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.

@@ -52,13 +52,13 @@ def test_case_12_a_unit_that_fails_again_and_again_goes_behind_others_and_comes_
 # ---------------------------------------------------------------- 17: how many nodes are looked at
 
 
-@pytest.mark.parametrize("percentage", [0, 1, 40, 100])
+@pytest.mark.parametrize("percentage", [0, 40])
 def test_case_17_every_node_is_looked_at_whatever_share_is_asked_for(percentage: int) -> None:
     """Upstream stops at a sample (60 of 1,000, or 40 %); here the best node is never missed."""
     profile = load_profile({"percentageOfNodesToScore": percentage, "profiles": [{}]})
-    nodes = [make_node(f"n{i:04}", cpu="4") for i in range(400)]
+    nodes = [make_node(f"n{i:04}", cpu="4") for i in range(200)]
     nodes[-1] = make_node("best", cpu="64", memory="512Gi")
-    for where in (-1, 0, 200):
+    for where in (-1, 0, 100):
         nodes[where], nodes[-1] = nodes[-1], nodes[where]
         harness = Harness(nodes, profile=profile, config=PLAIN)
         harness.submit(make_pod("p", cpu="3", memory="24Gi"))

@@ -62,18 +62,26 @@ class Rescheduler:
         self._rules: Rescheduling | None = None
         self._lane_of: Callable[[], Lane] | None = None
         self._wall: Callable[[], float] = lambda: 0.0
-        self._due = inf
+        self._due, self._tier = inf, "auto"
         self._others = Movements(cluster, units, store)
 
-    def run(self, rules: Rescheduling | None, lane_of: Callable[[], Lane], clock: Clock) -> None:
+    def run(
+        self,
+        rules: Rescheduling | None,
+        lane_of: Callable[[], Lane],
+        clock: Clock,
+        tier: str = "auto",
+    ) -> None:
         """Move pods by itself from now on, where there are rules for it.
 
         Args:
             rules: how often, towards what, and how many.
             lane_of: gives where pods are asked to leave.
             clock: its time.
+            tier: kernel tier of the planner.
         """
         self._rules, self._lane_of, self._wall = rules, lane_of, clock.now
+        self._tier = tier
         self._due = inf if rules is None else clock.monotonic() + rules.every
 
     def next_due(self) -> float:
@@ -88,7 +96,7 @@ class Rescheduler:
         self._due = now + self._rules.every
         if self._hints or self._lane_of is None:
             return
-        plan = self.latest = self.plan(self._rules.goal, self._rules.moves)
+        plan = self.latest = self.plan(self._rules.goal, self._rules.moves, self._tier)
         self.counts["planned"] += len(plan.moves)
         if plan.moves and not self._rules.dry_run:
             self.carry_out(plan, self._lane_of(), now)
