@@ -39,6 +39,10 @@ def fits_after(
     asked = used > 0
     used += ledger.used[slot]
     used -= amounts_of(cluster, [int(cluster.pods.class_id[row]) for row in going])
+    for row in going:  # whole NUMA nodes take more of the node than was asked for
+        hold = cluster.topology.holds.get(row)
+        for column, amount in hold.extra if hold is not None and hold.slot == slot else ():
+            used[column] -= amount
     asked[PODS] = True
     if (used > ledger.alloc[slot])[asked].any():
         return False

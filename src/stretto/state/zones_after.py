@@ -15,7 +15,9 @@ import numpy.typing as npt
 from stretto.state.classes import PodClass
 from stretto.state.cluster import Cluster
 from stretto.state.devices import MAX_DEVICES, DeviceRequest
+from stretto.state.resources import CPU, MEMORY
 from stretto.state.topology import UNKNOWN, Hold, with_zones
+from stretto.state.topology_notes import Binding
 
 ASIDE: Final = -(1 << 40)
 """Rows from here down stand for pods that are asked about and are not charged."""
@@ -57,13 +59,13 @@ def aside(cluster: Cluster, slot: int, going: Collection[int]) -> Iterator[None]
 
 @contextmanager
 def beside(cluster: Cluster, slot: int, claims: Sequence[Claimed]) -> Iterator[Sequence[Claimed]]:
-    """While it lasts, some claims hold their devices and NUMA nodes of a slot.
+    """While it lasts, some claims hold their amounts, devices and NUMA nodes of a slot.
 
     Yields those that hold them: all of them, or the first of them up to one that does not fit.
     """
     topology, free = cluster.topology, cluster.ledger.devices.free[slot]
-    before, rows, taken = free.copy(), count(ASIDE - len(topology.holds), -1), list[int]()
-    held: list[Claimed] = []
+    before, rows, taken = free.copy(), count(ASIDE, -1), list[int]()
+    used, held = cluster.ledger.used[slot], list[Claimed]()
     try:
         for pod, mask in claims:
             if pod.asks.zones is not None:
@@ -73,10 +75,15 @@ def beside(cluster: Cluster, slot: int, claims: Sequence[Claimed]) -> Iterator[S
                 topology.take(taken[-1], slot, mask, pod)
             for request in pod.devices:
                 free[chosen_of(cluster, slot, mask, request)] -= request.milli
+            for column, amount in pod.requests:
+                used[column] += amount
             held.append((pod, mask))
         yield held
     finally:
         free[:] = before
+        for pod, _ in held:
+            for column, amount in pod.requests:
+                used[column] -= amount
         for row in taken:
             topology.give_back(row)
 
@@ -120,10 +127,19 @@ def claims_for(
 
 
 def zones_hold(cluster: Cluster, slot: int, wanted: Sequence[Claimed]) -> bool:
-    """Whether the NUMA nodes of some claims hold them together, as the books are now."""
-    bound = [(pod, mask) for pod, mask in wanted if pod.asks.zones is not None]
-    with beside(cluster, slot, bound) as held:
-        return len(held) == len(bound)
+    """Whether the NUMA nodes of some claims hold them together, as the books are now.
+
+    Whole NUMA nodes take more of the node than their pods ask for: that must be there, too.
+    """
+    ledger, amounts = cluster.ledger, [CPU, MEMORY]
+    whole = any(
+        pod.asks.zones is not None and pod.asks.zones.binding is Binding.WHOLE for pod, _ in wanted
+    )
+    with beside(cluster, slot, wanted) as held:
+        if len(held) < len(wanted):
+            return False
+        fits = ledger.used[slot, amounts] <= ledger.alloc[slot, amounts]
+        return not whole or bool(fits.all())
 
 
 def chosen_of(cluster: Cluster, slot: int, mask: int, request: DeviceRequest) -> list[int]:
