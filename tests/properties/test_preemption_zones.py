@@ -96,7 +96,7 @@ def played(seed: int) -> Counter[str]:
 @pytest.mark.parametrize("seed", range(5))
 def test_pods_of_numa_nodes_push_others_out_and_the_books_agree(seed: int) -> None:
     counts = played(seed)
-    assert counts["no longer fits"] <= counts["nominated"] // 10
+    assert counts["no longer fits"] <= 1 + counts["nominated"] // 10
 
 
 @pytest.mark.slow
