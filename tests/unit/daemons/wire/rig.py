@@ -1,7 +1,7 @@
 """All roles over one memory store, in virtual time and in one process."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stretto.api.handover import PREFIX
@@ -37,6 +37,7 @@ class Rig:
         self.config = with_report(self.config)
         self.dead_after = more.get("dead_after", 120.0)
         self.shares_nodes = more.get("shares_nodes", False)
+        self.door: Callable[[Store, ManualClock], Store] = more.get("door", lambda store, _: store)
         self.roles: dict[str, Plane] = {}
         for role in ("dispatcher", *shards, "binder", "controller"):
             self.start(role)
@@ -44,15 +45,16 @@ class Rig:
     def start(self, role: str) -> None:
         """Start a role, afresh where it runs already."""
         self.stop(role)
+        store, clock = self.door(self.store, self.clock), self.clock
         if role == "dispatcher":
             wire = DispatcherConfig(self.dead_after, self.shares_nodes)
-            self.roles[role] = DispatcherPlane(self.config, self.store, self.clock, wire)
+            self.roles[role] = DispatcherPlane(self.config, store, clock, wire)
         elif role == "binder":
-            self.roles[role] = BinderPlane(self.config, self.store, self.clock)
+            self.roles[role] = BinderPlane(self.config, store, clock)
         elif role == "controller":
-            self.roles[role] = ControllerPlane(self.config, self.store, self.clock)
+            self.roles[role] = ControllerPlane(self.config, store, clock)
         else:
-            self.roles[role] = ShardPlane(self.config, self.store, self.clock, ShardConfig(role))
+            self.roles[role] = ShardPlane(self.config, store, clock, ShardConfig(role))
 
     def stop(self, role: str) -> None:
         """Stop a role in the middle of whatever it does."""
