@@ -23,12 +23,12 @@ from stretto.api.handover import (
     locked,
     rejected,
 )
-from stretto.api.kinds import POD_GROUP
+from stretto.api.kinds import POD, POD_GROUP, Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.control.scheduler.preempt import Domain, Preempting
 from stretto.control.scheduler.shard import Shard
-from stretto.daemons.wire.view import View
+from stretto.daemons.wire.view import SCALE, View
 from stretto.framework.finder import Found
 from stretto.framework.placement import Placement, Request
 from stretto.framework.rehearsal import Candidate
@@ -41,7 +41,7 @@ from stretto.state.preemption import PreemptionRules
 from stretto.state.topology import with_zones
 from stretto.state.topology_ingest import device_mask
 from stretto.state.units import Cure, Unit, Why
-from stretto.stores.store import Bind, Code, Outcome, Patch, Replies, Reply, Store
+from stretto.stores.store import Bind, Code, Outcome, Patch, Record, Replies, Reply, Store
 
 ANY_NUMBER: Final = 1 << 30
 """Room for pods whose places are decided already."""
@@ -74,8 +74,21 @@ class BinderView(View):
             if key and key not in groups:
                 groups[key] = self._lock(key)
         wanted = [bind for bind in binds if groups.get(self._group(bind)) is None]
-        replies = iter(self._inner.bind(wanted) if wanted else ())
+        sent = self._inner.bind(wanted) if wanted else []
+        for bind, reply in zip(wanted, sent, strict=True):
+            if reply.outcome in (Outcome.OK, Outcome.UNKNOWN):
+                self.pinned.setdefault(bind.uid, None)
+            else:
+                self.unpin(bind.uid)
+        replies = iter(sent)
         return [groups.get(self._group(bind)) or next(replies) for bind in binds]
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """The object as it is now; nothing is hidden from who looks what became of a binding."""
+        record = self._inner.get(kind, namespace, name)
+        if record is None or kind is not POD:
+            return record
+        return msgspec.structs.replace(record, version=record.version * SCALE)
 
     def _group(self, bind: Bind) -> str:
         known = self.known.get(bind.uid)
@@ -291,6 +304,8 @@ class BinderPlane(Plane):
             rows.extend(bad)
         for failure in step.failed:
             rows.extend(failure.rows)
+        for row in rows:
+            self.view.unpin(self.cluster.pods.uid[row])
         self._reject(dict.fromkeys(rows))
 
     def _reject(self, rows: Iterable[int]) -> None:

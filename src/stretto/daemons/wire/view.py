@@ -86,6 +86,9 @@ class View(PassingStore):
         self.owners = Owners()
         #: Pods that came back since they were last asked for.
         self.returned: list[str] = []
+        #: Pods whose binding is ours and not seen yet: older words about them are not heeded.
+        self.pinned: dict[str, Event | None] = {}
+        self._unpinned: list[Event] = []
         self._names = names
         self._clock = clock
         self._version = 0
@@ -132,6 +135,8 @@ class View(PassingStore):
             present = {record.uid for record in listing.records if not record.node}
             for uid in [uid for uid in self.known if uid not in present]:
                 self._forget(uid)
+            for uid in [uid for uid in self.pinned if uid not in present]:
+                del self.pinned[uid]
         events = [
             event
             for record in listing.records
@@ -210,6 +215,12 @@ class View(PassingStore):
                 self._wrote(uid, body, reply.record)
         return replies
 
+    def unpin(self, uid: str) -> None:
+        """A binding of ours has come to nothing: what was said of the pod meanwhile counts."""
+        missed = self.pinned.pop(uid, None)
+        if missed is not None:
+            self._unpinned.append(missed)
+
     def _wrote(self, uid: str, body: Mapping[str, Any], record: Record | None) -> None:
         """What we have written counts at once: nothing is decided on what was before."""
         known = self.known.get(uid)
@@ -252,6 +263,10 @@ class View(PassingStore):
         seen = [each for event in events for each in self._translated(event)]
         if events:
             self._version = max(self._version, events[-1].record.version * SCALE)
+        missed, self._unpinned = self._unpinned, []
+        for each in [each for event in missed for each in self._translated(event)]:
+            self._version += 1
+            seen.append(replace(each, record=replace(each.record, version=self._version)))
         now = self._clock.monotonic()
         while self._late and self._late[0][0] <= now:
             _, uid = heapq.heappop(self._late)
@@ -286,8 +301,12 @@ class View(PassingStore):
         if event.type is EventType.BOOKMARK:
             return [replace(event, record=_wide(record, record.node))]
         if event.type is EventType.DELETED or record.node:
+            self.pinned.pop(uid, None)
             self._forget(uid)
             return [replace(event, record=_wide(record, record.node))]
+        if uid in self.pinned:
+            self.pinned[uid] = event
+            return [replace(event, record=_wide(record, ""))] if is_listed else []
         if before is not None and record.version < before.record.version:
             return []  # older than what we wrote ourselves
         known = self._read(record, event.head)

@@ -104,6 +104,10 @@ def test_nothing_is_lost_and_nothing_is_bound_twice(seed: int) -> None:
     _weather(seed, 120)
 
 
+def test_an_old_word_about_a_pod_does_not_undo_its_binding() -> None:
+    _weather(138, 300)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6, 206))
 def test_nothing_is_lost_in_many_storms(seed: int) -> None:
