@@ -34,14 +34,17 @@ def watch(shape: Shape) -> tuple[int, int]:
         if not fits(world, runtime, name):
             waiting[name] = engine.cures_of(class_of(world, name))
         world.cluster.changes.clear()
+        world.cluster.domains.askers()
         world.happen()
-        seen = world.cluster.changes.cures
+        seen, asks = world.cluster.changes.cures, world.cluster.domains.askers()
         for name in [name for name in waiting if name not in world.pods]:
             del waiting[name]
         for name, cures in list(waiting.items()):
             slept += not cures & seen
             if fits(world, runtime, name):
                 assert cures & seen, (name, cures, seen)
+                alone = cures & seen == Cure.POD_PLACED
+                assert not (alone and asks) or asks(class_of(world, name)), "it asked for them"
                 cured += 1
                 del waiting[name]
             elif cures & seen:  # it is tried again, and waits for what is in its way now

@@ -79,6 +79,7 @@ class Engine:
         #: What classes want of other pods, compiled.
         self.between = Tables(cluster, weights_of(profile.filters, profile.scores))
         cluster.domains.defaults = profile.default_spread
+        cluster.domains.outsiders = self.asked.over_domains
         cluster.static_listeners.append(self.eligibility.refresh)
 
     @property

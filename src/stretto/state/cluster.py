@@ -89,7 +89,7 @@ class Cluster:
         self.traits = TraitTable()
         #: Pods that are to leave, and the claims that wait for their room.
         self.evictions = Evictions(self.pods)
-        #: What rules between pods count: tags, populations, classes that say what is wanted.
+        #: What rules between pods count, and what classes want of it.
         self.domains = Domains(self.pods, self.classes, self.objects)
         #: PodGroups by ``namespace/name``.
         self.groups: dict[str, PodGroup] = {}
@@ -123,14 +123,14 @@ class Cluster:
     @property
     def domains_basis(self) -> tuple[int, int, int]:
         """What a decision between pods taken now would follow from: numbering, counts, nodes."""
-        counts = self.domains.counts
-        return counts.epoch, counts.head, self.nodes.version
+        return self.domains.counts.epoch, self.domains.counts.head, self.nodes.version
 
     def placing_cures(self, class_ids: npt.NDArray[np.int32] | int) -> Cure:
         """What pods of these classes may cure by coming: nothing, where no rule counts them."""
-        if self.config.whole or np.any(self.classes.counted[class_ids]):
-            return Cure.POD_PLACED
-        return Cure.NONE
+        if not self.config.whole and not np.any(self.classes.counted[class_ids]):
+            return Cure.NONE
+        self.domains.came(() if self.config.whole else class_ids)
+        return Cure.POD_PLACED
 
     # ------------------------------------------------------------ nodes
 

@@ -10,7 +10,7 @@ becomes of it is put right by looking at it again. Clusters in which no pod spea
 nothing but the tags.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
@@ -52,9 +52,41 @@ class Domains:
         self._members = _Members(classes, self._wishes)
         self._slots = 0
         self._clear_at = SPARE
+        #: Whether rules from outside look at other pods, nobody knows at which.
+        self.outsiders = False
+        self._came: set[int] = set()
         self._position = 0
         self._counted_as: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._counted_at: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+
+    def came(self, class_ids: npt.ArrayLike) -> None:
+        """Pods of these classes, which some rule counts, came to nodes."""
+        self._came.update(distinct(np.atleast_1d(np.asarray(class_ids, np.int32))).tolist())
+
+    def askers(self) -> Callable[[int], bool] | None:
+        """Whether a class wants something of the pods that came since the last call.
+
+        ``None`` where it cannot be told: rules of others count pods, or nobody noted who came.
+        """
+        came, self._came = self._came, set()
+        if self.outsiders or not came:
+            return None
+        classes, found = self._classes, set[tuple[int, int]]()
+        for class_id in came:
+            if not classes.serial(class_id):
+                return None
+            wants = classes[class_id].wants
+            found.update((wants.epoch, population) for population in wants.counted)
+        epochs = {epoch for epoch, _ in found}
+
+        def wants_some(class_id: int) -> bool:
+            if not classes.serial(class_id):
+                return True
+            wants = classes[class_id].wants
+            mine = {wants.company, *(each.population for each in wants.hard)}
+            return epochs != {wants.epoch} or any((wants.epoch, p) in found for p in mine)
+
+        return wants_some
 
     @property
     def populations(self) -> list[Population | Carried]:

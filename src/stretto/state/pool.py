@@ -5,7 +5,7 @@ node; on many they say nothing of how the free amounts are spread, so what fits 
 node. Devices count in milli, in columns of their own behind those of resources.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 import numpy as np
@@ -28,6 +28,9 @@ class PoolView(Protocol):
 
     def asks(self, class_id: int) -> Amounts:
         """What one pod of a class takes, its place included."""
+
+    def askers(self) -> Callable[[int], bool] | None:
+        """Whether a class wants something of pods that came since the last call."""
 
     def capacity(self) -> Mapping[int, int]:
         """What all nodes have together, by column."""
@@ -54,6 +57,13 @@ class Pool:
         self._asks: dict[int, tuple[PodClass, Amounts]] = {}
         self._capacity: dict[int, int] = {}
         self._seen = -1
+
+    def askers(self) -> Callable[[int], bool] | None:
+        """Whether a class wants something of pods that came since the last call.
+
+        ``None`` where it cannot be told: any class may.
+        """
+        return self._cluster.domains.askers()
 
     def asks(self, class_id: int) -> Amounts:
         """What one pod of a class takes, its place included."""

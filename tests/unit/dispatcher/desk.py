@@ -70,6 +70,9 @@ class FlatPool:
     def __init__(self, size: int = 100) -> None:
         self.size, self.left = size, size
 
+    def askers(self) -> None:
+        return None
+
     def asks(self, class_id: int) -> tuple[tuple[int, int], ...]:
         return ((0, class_id + 1), (3, 1))
 

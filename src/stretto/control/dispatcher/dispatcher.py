@@ -52,6 +52,7 @@ class Dispatcher:
         pool: PoolView | None = None,
     ) -> None:
         """Start with no unit and no shard; DRF, fair share and backfill need the ``pool``."""
+        self._pool = pool
         self._places = Places(pods, units, config or DispatcherConfig(), pool)
         self._intake = Intake(self._places)
         self._answers = Answers(self._places)
@@ -83,7 +84,8 @@ class Dispatcher:
             now: clock time.
         """
         places, count = self._places, 0
-        woken = places.sleepers.cured(int(cures), probe, now)
+        asks = self._pool.askers() if self._pool is not None else None
+        woken = places.sleepers.cured(int(cures), probe, now, asks)
         while woken:
             count += len(woken)
             for unit in woken:

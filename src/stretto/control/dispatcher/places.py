@@ -28,7 +28,8 @@ from stretto.control.dispatcher.queues import Queues
 from stretto.control.dispatcher.shards import Shards
 from stretto.control.dispatcher.turns import Turns
 from stretto.control.dispatcher.usage import Usage
-from stretto.control.dispatcher.waiting import NO_CLASS, WaitingRoom, WardKey
+from stretto.control.dispatcher.waiting import NO_CLASS, WaitingRoom
+from stretto.control.dispatcher.wards import WardKey
 from stretto.state.lifecycle import UnitEvent, UnitState
 from stretto.state.pods import Pods
 from stretto.state.pool import PoolView

@@ -11,87 +11,23 @@ such a class need no shard to be told so.
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final
 
+from stretto.control.dispatcher.wards import Ward, WardKey
 from stretto.state.lifecycle import UnitState
-from stretto.state.units import Unit
+from stretto.state.units import Cure, Unit
 
 Probe = Callable[[int], int]
 """From a class id to an upper bound of how many pods of it fit now."""
 
+Asks = Callable[[int], bool]
+"""From a class id to whether it wants something of pods that came to nodes lately."""
+
 Standing = Callable[[str, int, int], tuple[object, ...]]
 """(queue, class id, pods more) to how the queue would stand: the least is woken first."""
 
-SMALL: Final = 64
-"""Dead entries that are not worth sweeping."""
-
 NO_CLASS: Final = -1
 """Class id of units for whose "no" no class is to blame: their wards cannot be probed."""
-
-
-class WardKey(NamedTuple):
-    """What the sleepers of a ward have in common."""
-
-    #: Class that must fit.
-    class_id: int
-    #: ``Cure`` bits that may help.
-    cures: int
-    #: Their queue.
-    queue: str
-    #: As few pods of the class must fit for an attempt to make sense.
-    need: int
-    #: Pods of other classes must fit too.
-    mixed: bool
-
-
-class Ward:
-    """Sleepers of one class that wait for the same events in one queue and need equally much."""
-
-    def __init__(self, number: int, key: WardKey, now: float) -> None:
-        """Open it empty."""
-        #: Its number; never given twice.
-        self.number: int = number
-        #: What its sleepers have in common.
-        self.key: WardKey = key
-        #: Sleepers that may be woken, and dead entries, by rank: a heap.
-        self.beds: list[tuple[int, Unit]] = []
-        #: Sleepers that were tried since the last event that may cure them: room that another
-        #: unit leaves unused is not for them.
-        self.tried: list[tuple[int, Unit]] = []
-        #: Sleepers in it.
-        self.live: int = 0
-        #: An event may have been missed, or room left unused: probe at the next chance.
-        self.suspect: bool = False
-        #: The probe was proved wrong: wake everybody at the next chance.
-        self.forced: bool = False
-        #: Clock time of the last probe or safety check.
-        self.checked: float = now
-
-    def sleeps_here(self, rank: int, unit: Unit) -> bool:
-        """Whether an entry is alive."""
-        asleep = unit.state is UnitState.UNSCHEDULABLE
-        return asleep and unit.ward == self.number and unit.rank == rank
-
-    def first(self) -> Unit | None:
-        """The first sleeper that may be woken; dead entries are dropped."""
-        beds = self.beds
-        while beds:
-            if self.sleeps_here(*beds[0]):
-                return beds[0][1]
-            heapq.heappop(beds)
-        return None
-
-    def forgive(self) -> None:
-        """An event has come: everybody may be woken again."""
-        for bed in self.tried:
-            heapq.heappush(self.beds, bed)
-        self.tried.clear()
-
-    def sweep(self) -> None:
-        """Drop dead entries once they outnumber the sleepers."""
-        if len(self.beds) + len(self.tried) > 2 * self.live + SMALL:
-            self.beds = sorted({bed for bed in self.beds if self.sleeps_here(*bed)})
-            self.tried = sorted({bed for bed in self.tried if self.sleeps_here(*bed)})
 
 
 class WaitingRoom:
@@ -109,6 +45,12 @@ class WaitingRoom:
         self._wards: dict[int, Ward] = {}
         self._by_key: dict[WardKey, Ward] = {}
         self._of_class: dict[int, list[Ward]] = {}
+        #: Classes with their number of wards by the ``Cure`` bit that may help them.
+        self._asking: dict[int, dict[int, int]] = {}
+        #: Number of the first ward of each class: the order in which classes are looked at.
+        self._since: dict[int, int] = {}
+        #: Classes that may have wards under suspicion.
+        self._doubted: set[int] = set()
         self._next_number = 0
         self._suspects = 0
         self._check_at = inf
@@ -213,15 +155,21 @@ class WaitingRoom:
 
     # ------------------------------------------------------------ waking
 
-    def cured(self, cures: int, probe: Probe, now: float) -> list[Unit]:
-        """Take out the sleepers that the events may have cured, in the order of their ranks."""
+    def cured(self, cures: int, probe: Probe, now: float, asks: Asks | None = None) -> list[Unit]:
+        """Take out the sleepers that the events may have cured, in the order of their ranks.
+
+        Where nothing but pods that came may help, ``asks`` says whom they concern.
+        """
         if cures:
             self._note(cures)
         woken: list[Unit] = []
         if not self._wards or not (cures or self._suspects):
             return woken
-        for class_id, wards in list(self._of_class.items()):
+        for class_id in self._concerned(cures):
+            wards = self._of_class[class_id]
             touched = [ward for ward in wards if ward.suspect or ward.key.cures & cures]
+            if asks is not None and class_id != NO_CLASS and self._is_aside(touched, cures):
+                touched = touched if asks(class_id) else []
             for ward in touched:
                 ward.checked = now
                 if ward.key.cures & cures or ward.forced:
@@ -229,6 +177,20 @@ class WaitingRoom:
             if touched:
                 self._cure(class_id, touched, probe, woken)
         return woken
+
+    def _concerned(self, cures: int) -> list[int]:
+        """Classes that wait for any of the events or are under suspicion."""
+        found, self._doubted = self._doubted, set()
+        for bit in _bits(cures):
+            found.update(self._asking.get(bit, ()))
+        return sorted((each for each in found if each in self._since), key=self._since.__getitem__)
+
+    def _is_aside(self, touched: Iterable[Ward], cures: int) -> bool:
+        """Whether nothing but pods that came speaks for these wards."""
+        return all(
+            not ward.suspect and not ward.key.mixed and ward.key.cures & cures == Cure.POD_PLACED
+            for ward in touched
+        )
 
     def overdue(self, now: float) -> list[Unit]:
         """Take the first sleeper out of each ward that no event has touched for too long."""
@@ -309,17 +271,18 @@ class WaitingRoom:
 
     def _note(self, cures: int) -> None:
         self.tick += 1
-        bit = 1
-        while bit <= cures:
-            if bit & cures:
-                self._last_seen[bit] = self.tick
-            bit <<= 1
+        for bit in _bits(cures):
+            self._last_seen[bit] = self.tick
 
     def _open(self, key: WardKey, now: float) -> Ward:
         ward = Ward(self._next_number, key, now)
         self._next_number += 1
         self._by_key[key] = self._wards[ward.number] = ward
-        self._of_class.setdefault(ward.key.class_id, []).append(ward)
+        self._of_class.setdefault(key.class_id, []).append(ward)
+        self._since.setdefault(key.class_id, ward.number)
+        for bit in _bits(key.cures):
+            asking = self._asking.setdefault(bit, {})
+            asking[key.class_id] = asking.get(key.class_id, 0) + 1
         self._check_at = min(self._check_at, now + self._safety_net)
         return ward
 
@@ -330,6 +293,7 @@ class WaitingRoom:
                 self._suspect(ward)
 
     def _suspect(self, ward: Ward) -> None:
+        self._doubted.add(ward.key.class_id)
         if not ward.suspect:
             ward.suspect = True
             self._suspects += 1
@@ -345,8 +309,13 @@ class WaitingRoom:
         del self._wards[ward.number], self._by_key[ward.key]
         others = self._of_class[ward.key.class_id]
         others.remove(ward)
+        for bit in _bits(ward.key.cures):
+            asking = self._asking[bit]
+            asking[ward.key.class_id] -= 1
+            if not asking[ward.key.class_id]:
+                del asking[ward.key.class_id]
         if not others:
-            del self._of_class[ward.key.class_id]
+            del self._of_class[ward.key.class_id], self._since[ward.key.class_id]
             self.closed.pop(ward.key.class_id, None)
 
 
@@ -364,6 +333,14 @@ class _Ahead:
         """So many more pods of a queue were woken."""
         self._woken[queue] += pods
         self.share[queue] = self._standing(queue, self._class_id, self._woken[queue])
+
+
+def _bits(cures: int) -> Iterator[int]:
+    """The bits that are set."""
+    while cures:
+        bit = cures & -cures
+        yield bit
+        cures ^= bit
 
 
 def _first_ward(wards: list[Ward], ahead: _Ahead | None) -> Ward | None:
