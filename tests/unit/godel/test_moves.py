@@ -114,6 +114,16 @@ def test_what_is_wrong_with_the_rules_is_named(rules: dict[str, Any], part: str)
         load_profile({"profiles": [{"stretto": {"reschedule": rules}}]})
 
 
+def test_looking_again_and_again_leaves_nothing_behind_in_the_cluster() -> None:
+    at = harness(dryRun=True)
+    defaults = at.plane.cluster.domains.defaults
+    at.settle(70)
+    listeners = len(at.plane.cluster.static_listeners)
+    at.settle(600)
+    assert len(at.plane.cluster.static_listeners) == listeners
+    assert at.plane.cluster.domains.defaults is defaults
+
+
 # ---------------------------------------------------------------- Movements of others
 
 

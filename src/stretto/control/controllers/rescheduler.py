@@ -20,8 +20,15 @@ from stretto.api.kinds import EVENT, MOVEMENT, POD
 from stretto.api.meta import OwnerReference
 from stretto.base.clock import Clock
 from stretto.control.controllers.movements import Movements
-from stretto.control.controllers.rescheduler_plan import DefragPlan, Limits, Move, Planner
+from stretto.control.controllers.rescheduler_plan import (
+    DefragPlan,
+    Limits,
+    Move,
+    Planner,
+    packing_engine,
+)
 from stretto.control.wording import move_event
+from stretto.framework.runtime import Engine
 from stretto.state.budgets import BudgetLedger
 from stretto.state.changes import Changes
 from stretto.state.cluster import Cluster
@@ -63,6 +70,7 @@ class Rescheduler:
         self._lane_of: Callable[[], Lane] | None = None
         self._wall: Callable[[], float] = lambda: 0.0
         self._due, self._tier = inf, "auto"
+        self._engine: Engine | None = None
         self._others = Movements(cluster, units, store)
 
     def run(
@@ -104,7 +112,9 @@ class Rescheduler:
     def plan(self, goal: Goal, moves: int, tier: str = "auto") -> DefragPlan:
         """What could be moved towards a goal, with so many moves at most; nothing is touched."""
         limits = Limits(moves, self._budgets, self._units, self.owner_of)
-        return Planner(self._cluster, limits, tier).plan(goal)
+        if self._engine is None:
+            self._engine = packing_engine(self._cluster)
+        return Planner(self._engine, limits, tier).plan(goal)
 
     def carry_out(self, plan: DefragPlan, lane: Lane, now: float) -> tuple[Move, ...]:
         """Ask the pods of a plan to leave; returns the moves that were begun."""

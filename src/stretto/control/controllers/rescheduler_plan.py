@@ -89,14 +89,22 @@ class Limits(NamedTuple):
     owner_of: Callable[[int], str]
 
 
+def packing_engine(cluster: Cluster) -> Engine:
+    """The rules by which moved pods are packed; one for all plans, for the cluster knows it."""
+    defaults = cluster.domains.defaults
+    engine = Engine(load_profile("packing"), cluster)
+    cluster.domains.defaults = defaults  # those of the rules by which pods are scheduled
+    return engine
+
+
 class Planner:
     """Plans moves on a snapshot of its own."""
 
-    def __init__(self, cluster: Cluster, limits: Limits, tier: str = "auto") -> None:
-        """Over a cluster as it is now."""
-        self._cluster = cluster
+    def __init__(self, engine: Engine, limits: Limits, tier: str = "auto") -> None:
+        """Over a cluster as it is now, by an engine of ``packing_engine``."""
+        self._cluster = engine.cluster
         self._limits = limits
-        self._runtime = Runtime(Engine(load_profile("packing"), cluster), Rng(0), tier)
+        self._runtime = Runtime(engine, Rng(0), tier)
         self._owners: dict[int, str] = {}
 
     def plan(self, goal: Goal) -> DefragPlan:
