@@ -16,6 +16,7 @@ is never an error; errors are for bad input, I/O and bugs.
     ├── CheckFailedError              9  a check that was asked for did not hold
     │   └── InvariantBrokenError      9  a law of the scheduler is broken: a bug
     ├── TooOldError                   1  watch history is gone: list again
+    ├── WentBackError                 1  the store shows older versions than before: begin anew
     └── InvalidTransitionError        1  a state machine was asked for a move it does not have
 """
 
@@ -196,6 +197,13 @@ class TooOldError(StrettoError):
             f"resourceVersion {quoted(self.asked)} is too old, history starts at "
             f"{quoted(self.oldest)}; list again and watch from the list's version"
         )
+
+
+class WentBackError(StrettoError):
+    """A store shows older versions than it showed before, and goes on doing so.
+
+    Whoever has followed it begins anew with a fresh list.
+    """
 
 
 class InvalidTransitionError(StrettoError):

@@ -24,7 +24,7 @@ from stretto.api.kinds import (
     WORKLOAD_POD_GROUP,
     Kind,
 )
-from stretto.base.errors import StrettoError, TooOldError
+from stretto.base.errors import TooOldError, WentBackError
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster import Cluster
 from stretto.state.ingest import Ingest
@@ -125,7 +125,7 @@ class Pump:
         """Apply what has come; returns how many events were.
 
         Raises:
-            StrettoError: the server's versions have gone back; begin anew, with nothing known.
+            WentBackError: the versions have gone back; begin anew, with nothing known.
         """
         return sum(self._poll(feed, now, limit) for feed in self._feeds)
 
@@ -303,7 +303,7 @@ def _note_behind(feed: _Feed, listing: Listing, now: float) -> None:
         feed.behind_since = now
     feed.behind += 1
     if feed.behind >= WENT_BACK_TIMES and now - feed.behind_since >= WENT_BACK_AFTER:
-        raise StrettoError(
+        raise WentBackError(
             f"{feed.kind.resource}: the server's versions went back from {feed.version} to "
             f"{listing.version}: it was restored from an older state"
         )

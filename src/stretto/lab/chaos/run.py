@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from stretto.base.clock import ManualClock
+from stretto.base.errors import WentBackError
 from stretto.base.failpoints import Crash
 from stretto.base.rng import Rng
 from stretto.lab.chaos.fate import Fate, Fault
@@ -130,6 +131,9 @@ class Run:
             self._plane.step()
         except Crash as crash:
             whole, died = False, str(crash)
+        except WentBackError:  # old lists all the time: the process ends, and another one begins
+            self._replace_plane()
+            return self._laws.after_step(self._plane, step, whole=False)
         except Exception as error:  # noqa: BLE001  (whatever the plane raises is a finding)
             where = _place_of(error)
             return [Breach(0, f"the plane raised {type(error).__name__}: {error} ({where})")]
