@@ -29,6 +29,7 @@ from stretto.control.dispatcher.places import Places
 from stretto.control.dispatcher.queue import Queue
 from stretto.control.dispatcher.reclaimer import FloorView, Reclaimer
 from stretto.control.dispatcher.shards import Round, room_of
+from stretto.control.dispatcher.torn import Torn
 from stretto.control.dispatcher.views import Views
 from stretto.control.dispatcher.waiting import Probe
 from stretto.state.changes import Changes
@@ -58,6 +59,7 @@ class Dispatcher:
         self._answers = Answers(self._places)
         #: Looks after queues that are owed something.
         self.reclaimer = Reclaimer(self._places)
+        self._torn = Torn(pods)
         self._pods = pods
         #: Blocking queues that may send more in this round.
         self._sending: list[Queue] = []
@@ -99,8 +101,8 @@ class Dispatcher:
         return count
 
     def reclaim(self, floor: FloorView, now: float) -> list[EvictionOrder]:
-        """Who is to leave so that queues get back what they are guaranteed."""
-        return self.reclaimer.orders(floor, now)
+        """Who is to leave: gangs that are not whole in time, and for queues that are owed."""
+        return [*self._torn.orders(now), *self.reclaimer.orders(floor, now)]
 
     def due(self, now: float) -> None:
         """Do what the time has come for: end delays, give up late gangs, spread the safety net."""
@@ -109,7 +111,11 @@ class Dispatcher:
             if _is_delayed(until, unit):
                 places.enter_queue(unit, UnitEvent.WAKE)
         for until, unit in places.deadlines.pop_due(now):
-            if _is_awaited(until, unit) and unit.state is not UnitState.DISPATCHED:
+            if not _is_awaited(until, unit) or unit.state is UnitState.DISPATCHED:
+                continue
+            if unit.bound:
+                self._torn.add(unit, now)
+            if unit.state is not UnitState.PLACED:
                 places.time_out(unit)
         for unit in places.sleepers.overdue(now):
             places.enter_queue(unit, UnitEvent.WAKE)
@@ -122,6 +128,7 @@ class Dispatcher:
             places.deadlines.next_due(_is_awaited),
             places.sleepers.next_check(),
             self.reclaimer.next_due(),
+            self._torn.next_due(),
         )
 
     # ------------------------------------------------------------ handing out

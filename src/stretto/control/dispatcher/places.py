@@ -274,6 +274,8 @@ class Places:
 
     def settle_down(self, unit: Unit, now: float) -> bool:
         """Move a unit that has all it wants, or lacks what it needs; whether it was moved."""
+        if unit.bound and unit.still_needed > 0 and now < unit.deadline < np.inf:
+            self.deadlines.add(unit, unit.deadline)  # dropped while all of it was claimed
         if not unit.pending:
             self.finish(unit)
         elif unit in self.faults:

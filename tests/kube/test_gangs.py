@@ -1,0 +1,43 @@
+"""Gangs on an API server, which binds pod by pod: one that is refused in the middle is mended."""
+
+import pytest
+
+from tests.kube.daemon import pods_of, put
+from tests.kube.ground import GROUPS, PODS, Ground, group, member
+from tests.kube.test_cases_faults import once
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
+
+
+def ring(ground: Ground, timeout: int = 4) -> None:
+    """A group of three with its pods."""
+    body = group("ring", 3)
+    body["spec"]["scheduleTimeoutSeconds"] = timeout
+    put(ground.site, GROUPS, body)
+    put(ground.site, PODS, *(member(f"m{number}", "ring") for number in range(3)))
+
+
+def test_a_gang_that_lost_a_pod_between_claim_and_bind_is_completed(ground: Ground) -> None:
+    ground.nodes("n0", cpu="4")
+    ground.synced()
+    ring(ground)
+    seen = once(ground, "binder.before-write", lambda: ground.remove("m2"))
+    ground.go(lambda: bool(seen) and "m0" in ground.bound())
+    put(ground.site, PODS, member("again", "ring"))  # as its controller does
+    ground.go(lambda: set(ground.bound()) == {"m0", "m1", "again"})
+    ground.laws_hold()
+
+
+def test_a_gang_that_is_not_whole_again_in_time_is_released(ground: Ground) -> None:
+    ground.nodes("n0", cpu="4")
+    ground.synced()
+    ring(ground)
+    seen = once(ground, "binder.before-write", lambda: ground.remove("m2"))
+    ground.go(lambda: bool(seen) and "m0" in ground.bound())
+    ground.go(lambda: all_leaving(ground))
+
+
+def all_leaving(ground: Ground) -> bool:
+    """Whether all that is on nodes has been asked to leave (or has left)."""
+    pods = [each for each in pods_of(ground.site) if each["spec"].get("nodeName")]
+    return all("deletionTimestamp" in each["metadata"] for each in pods)
