@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import QUEUE
+from stretto.api.kinds import POD, QUEUE
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.control.dispatcher.config import Between, DispatcherConfig, QueueConfig
+from stretto.stores.store import Bind
 from stretto.testing import Harness, make_node, make_pod
 
 #: The first of these compiles the kernels where nobody has done so yet.
@@ -185,3 +186,17 @@ def test_an_unknown_policy_of_other_queues_is_found_at_once() -> None:
 def test_a_weight_must_be_above_nothing(weight: float) -> None:
     with pytest.raises(InputError, match=r"queue a: weight: got .*, expected a number above 0"):
         QueueConfig("a", weight=weight)
+
+
+def test_a_gated_pod_that_somebody_binds_counts_for_the_queue_that_it_names() -> None:
+    harness = make_harness((9, 99), QueueConfig("a", "FifoSkip", limit={"cpu": 2000}))
+    marks = {"stretto.dev/queue": "a"}
+    gates = {"schedulingGates": [{"name": "wait"}]}
+    harness.submit(make_pod("a-gated", cpu="1", annotations=marks, spec=gates))
+    harness.settle()
+    record = harness.store.get(POD, "default", "a-gated")
+    assert record is not None
+    harness.store.bind([Bind("default", "a-gated", record.uid, "one")])
+    harness.submit(*pods("a", (1, 1), 3))
+    harness.settle()
+    assert placed(harness) == {"a": 2}

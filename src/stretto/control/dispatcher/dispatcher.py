@@ -70,6 +70,9 @@ class Dispatcher:
 
     def absorb(self, changes: Changes, now: float) -> None:
         """Take in a batch of changes; its ``cures`` are for ``wake``."""
+        gated, places = self._intake.gated, self._places
+        if gated and places.usage is not None and not gated.isdisjoint(changes.bound):
+            places.uncounted = True  # bound by others behind its gate: nobody knows its queue
         self._intake.absorb(changes, now)
 
     def wants_census(self) -> bool:
