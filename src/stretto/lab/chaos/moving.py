@@ -40,7 +40,7 @@ class Moving:
         #: How a plane moves pods by itself; ``None`` where it does not.
         self.rules: Rescheduling | None = None
         if rng.random() < 0.6:
-            every, goal = rng.choice((2.0, 15.0)), rng.choice(list(Goal))
+            every, goal = rng.choice((1.0, 8.0)), rng.choice(list(Goal))
             dry_run, moves = rng.random() < 0.15, rng.randint(1, 4)
             self.rules = Rescheduling(every, goal, moves, dry_run)
         #: Whether somebody recommends nodes.

@@ -232,9 +232,14 @@ def _draw_ask(rng: Rng, with_gpus: bool) -> Ask:
 
 
 def _with_kin(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
-    """Some of the pods speak of their own kind, in some seeds all of them."""
+    """Some of the pods speak of their own kind, in some seeds all of them.
+
+    Such pods are not moved, so seeds in which pods are to be moved have fewer of them.
+    """
     rng = Rng(seed).child("kin")
     odds = rng.choice((0.0, 0.3, 0.6, 1.0))
+    if Pushing(seed).moving.rules is not None:
+        odds = rng.choice((0.0, 0.0, 0.1, odds))
     rules = [rule for rule in Kin if rule is not Kin.FREE]
     return tuple(
         msgspec.structs.replace(ask, kin=f"kind-{number}", rule=rng.choice(rules))
