@@ -121,6 +121,8 @@ class Holdings:
         self._rows: set[str] = set()
         #: Queues where a limit was lowered, or others bound pods, while units were at shards.
         self._excused: set[str] = set()
+        #: Queues, and those above them, of which something was at a shard after the last step.
+        self._busy: set[str] = set()
 
     def meet(self) -> None:
         """A new plane: it finds what there is."""
@@ -170,7 +172,8 @@ class Holdings:
         """What was handed out before a change is measured by what was known then."""
         away = {unit.queue for unit in plane.units if unit.state is UnitState.DISPATCHED}
         busy = {name for queue in away for name in _above(queue, known)}
-        self._excused &= busy
+        self._excused &= busy | self._busy  # what was at a shard may have been granted just now
+        self._busy = busy
         changed = {n for n in NAMES if known.get(n) != self._specs.get(n)}
         for name in (*changed, *bound):
             changed.update(_above(name, known), _above(name, self._specs))
