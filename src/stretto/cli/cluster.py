@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import click
 
@@ -28,6 +28,8 @@ PATIENCE: Final = 6.0
 class OfCluster:
     """Options of a verb that may look at a cluster."""
 
+    #: Whether the verb tries other profiles than a state's own, on any state.
+    tries_profiles: ClassVar[bool] = False
     #: Whether a cluster is meant, by kubectl's own rules for which.
     cluster: bool = False
     #: Its kubeconfig; ``None`` takes what kubectl would take.
@@ -58,11 +60,13 @@ class OfCluster:
             raise InputError(
                 name, value, "no other state beside a cluster", "leave one of them out"
             )
-        if self.scheduler_name and not self.asks_cluster:
-            hint = "add --cluster, --kubeconfig or --context"
-            raise InputError(
-                "--scheduler-name", self.scheduler_name[0], "a cluster beside it", hint
-            )
+        told = {"--scheduler-name": ", ".join(self.scheduler_name)}
+        if not self.tries_profiles:
+            told["--profile"] = self.profile
+        for option, given in told.items():
+            if given and not self.asks_cluster:
+                hint = "add --cluster, --kubeconfig or --context"
+                raise InputError(option, given, "a cluster beside it", hint)
 
 
 _OPTIONS: Final = (

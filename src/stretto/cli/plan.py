@@ -27,6 +27,7 @@ SHOWN = 20
 class Asked(OfCluster):
     """Options of ``plan``."""
 
+    tries_profiles = True
     #: Files or folders with the objects; ``-`` is standard input.
     manifests: tuple[Path, ...]
     #: The state: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.

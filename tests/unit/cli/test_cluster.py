@@ -18,6 +18,7 @@ from stretto.cli.main import cli as stretto
         (["doctor", "sqlite:x.db", "--context", "prod"], "no other state beside a cluster"),
         (["explain", "web", "--run", "last", "--cluster"], "no other state beside a cluster"),
         (["shards", "--scheduler-name", "batch"], "add --cluster, --kubeconfig or --context"),
+        (["queues", "--profile", "default"], "add --cluster, --kubeconfig or --context"),
     ],
 )
 def test_two_states_at_once_are_refused(words: list[str], said: str) -> None:
