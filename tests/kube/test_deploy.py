@@ -218,6 +218,19 @@ def test_the_chart_with_everything_on_is_accepted_by_the_server(
 
 
 @pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
+def test_the_chart_makes_a_deployment_for_each_role_and_shard(
+    cluster: ControlPlane, kinds: Path
+) -> None:
+    some = "--set tls.secretName=ours,roles.enabled=true,shards=2"
+    text = f"helm template stretto {CHART} -n kube-system {some} > {kinds / 'roles.yaml'}"
+    apply = f"kubectl apply --dry-run=server -f {kinds / 'roles.yaml'}"
+    done = shell(cluster, f"{text} && {apply}", kinds)
+    assert done.returncode == 0, done.stderr
+    for role in ("dispatcher", "binder", "controller", "shard-0", "shard-1"):
+        assert f"deployment.apps/stretto-{role} created (server dry run)" in done.stdout
+
+
+@pytest.mark.skipif(NO_HELM, reason="helm is not built: make kube-tools PROGRAMS=helm")
 def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_path: Path) -> None:
     words = "-n kube-system --set nameOverride=scheduler"
     rendered = shell(cluster, f"helm template stretto {CHART} {words}", tmp_path).stdout

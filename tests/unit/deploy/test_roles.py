@@ -1,0 +1,102 @@
+"""The roles that are shipped may read what they follow and write what they write, and no more."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.cli.roles import binder, controller, dispatcher, shard
+from stretto.daemons.scheduler import plane_config
+from stretto.framework.profile import load_profile
+from stretto.plane import Plane
+from stretto.stores.memory import MemoryStore
+
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
+CHART = DEPLOY / "helm" / "stretto" / "templates"
+VERBS = {"dispatcher": dispatcher, "shard": shard, "binder": binder, "controller": controller}
+WRITES = {
+    "dispatcher": {"patch pods/status", "patch pods", "patch nodes", "delete schedulers"},
+    "shard": {"patch pods/status", "create schedulers", "patch schedulers/status"},
+    "binder": {"create pods/binding", "create pods/eviction", "delete pods", "patch pods/status"},
+    "controller": {"patch podgroups/status", "patch queues/status", "create reservations"},
+}
+
+
+@cache
+def rules(name: str) -> list[dict[str, Any]]:
+    """The rules of a ClusterRole."""
+    text = (DEPLOY / "rbac-roles.yaml").read_text(encoding="utf-8")
+    found = [each for each in yaml.safe_load_all(text) if each["kind"] == "ClusterRole"]
+    (role,) = [each for each in found if each["metadata"]["name"] == name]
+    return list(role["rules"])
+
+
+def granted(name: str) -> set[str]:
+    """Verbs with resources that a ClusterRole grants."""
+    return {
+        f"{verb} {resource}"
+        for rule in rules(name)
+        for verb in rule["verbs"]
+        for resource in rule["resources"]
+    }
+
+
+@pytest.mark.parametrize("profile", ["default", "kube-parity"])
+@pytest.mark.parametrize("verb", ["list", "watch"])
+def test_every_kind_that_is_followed_may_be_read(profile: str, verb: str) -> None:
+    clock = ManualClock()
+    config = plane_config(load_profile(profile), (), 1, "numpy", report=True)
+    plane = Plane(config, MemoryStore(clock, Rng(1)), clock)
+    followed = {f"{verb} {feed.kind.plural}" for feed in plane.pump._feeds}
+    assert followed - granted("stretto-reads") == set()
+
+
+@pytest.mark.parametrize("role", VERBS)
+def test_a_role_may_write_what_it_writes(role: str) -> None:
+    assert WRITES[role] <= granted(f"stretto-{role}")
+
+
+def test_only_the_binder_binds_and_only_the_dispatcher_touches_nodes() -> None:
+    assert [r for r in VERBS if "create pods/binding" in granted(f"stretto-{r}")] == ["binder"]
+    assert [r for r in VERBS if "patch nodes" in granted(f"stretto-{r}")] == ["dispatcher"]
+
+
+def test_the_charts_account_may_do_what_every_role_may() -> None:
+    chart = "".join((CHART / n).read_text(encoding="utf-8") for n in ("rbac.yaml", "roles.yaml"))
+    pattern = r"resources: \[(.*)\]\n    verbs: \[(.*)\]"
+    theirs = {
+        f"{verb} {resource}"
+        for resources, verbs in re.findall(pattern, chart)
+        for resource in resources.split(", ")
+        for verb in verbs.split(", ")
+    }
+    for role in VERBS:
+        assert granted(f"stretto-{role}") - theirs == set()
+
+
+@pytest.mark.parametrize("role", VERBS)
+def test_a_role_has_a_lease_that_it_may_keep(role: str) -> None:
+    text = (DEPLOY / "rbac-roles.yaml").read_text(encoding="utf-8")
+    leases = [
+        name
+        for each in yaml.safe_load_all(text)
+        if each["kind"] == "Role" and each["metadata"]["name"] == f"stretto-{role}-lease"
+        for rule in each["rules"]
+        for name in rule.get("resourceNames", ())
+    ]
+    expected = [f"stretto-shard-{n}" for n in range(8)] if role == "shard" else [f"stretto-{role}"]
+    assert leases == expected
+
+
+def test_the_charts_arguments_are_options_of_every_role() -> None:
+    text = (CHART / "deployment.yaml").read_text(encoding="utf-8")
+    block = text.split("          args:\n", 1)[1].split("          ports:", 1)[0]
+    words = set(re.findall(r"- (--[\w-]+)", block)) - {"--shards"}
+    for verb in VERBS.values():
+        known = {word for each in verb.params for word in (*each.opts, *each.secondary_opts)}
+        assert words <= known
