@@ -18,6 +18,7 @@ mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings un
         commit: incremental          # all-or-nothing
         preemption: {budgets: best-effort}   # hard; more in docs/preemption.md
         reschedule: {everySeconds: 600, goal: gpus, moves: 10}   # docs/topology.md
+        nodesToScore: 500            # look no further than so many nodes that fit; all
         schedulerNames: [other-name]
 """
 
@@ -121,6 +122,11 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     commit: CommitMode = CommitMode.INCREMENTAL
     #: Whether kube-scheduler's own rules decide, pod by pod, and not the filters and scores above.
     exact: bool = False
+    #: Percentage of the nodes that must be found fit for a pod before the search ends, 0 for
+    #: kube-scheduler's own share by the size of the cluster; ``None`` looks at all.
+    percentage: int | None = None
+    #: The same as a number of nodes; it goes before the percentage.
+    quota: int | None = None
     #: Who may push out whom.
     preemption: PreemptionRules = PreemptionRules()
     #: How pods are moved so that room comes free; ``None`` where nobody is.
@@ -298,12 +304,17 @@ def _profile(form: Form, rules: Registry[type[Rule]]) -> Profile:
     if settings["exact"] and form.names_rules:
         expected = "neither plugins nor pluginConfig: these rules come with their own weights"
         raise InputError(f"{form.where}.rules", "exact", expected)
+    notes = list(form.notes)
+    if settings["exact"] and (settings["percentage"] is not None or settings["quota"] is not None):
+        notes.append(
+            f"{form.percentage_at} has no effect: kube-scheduler's rules look at all nodes"
+        )
     return Profile(
         name=form.scheduler_name,
         filters=tuple(rule for rule in filters if isinstance(rule, FilterRule)),
         scores=tuple((rule, w) for rule, w in scores if isinstance(rule, ScoreRule)),
         chosen=chosen,
-        notes=form.notes,
+        notes=tuple(notes),
         **settings,
     )
 

@@ -59,18 +59,19 @@ _PASSIVE: Final = (
     "enableProfiling",
     "leaderElection",
     "parallelism",
-    "percentageOfNodesToScore",
 )
-"""Keys of kube-scheduler without effect here: the process has them, or every node is scored."""
+"""Keys of kube-scheduler without effect here: the process has them."""
+PERCENTAGE: Final = "percentageOfNodesToScore"
+"""Of all profiles, or of one: how many of the nodes are looked at for a pod."""
 _BACKOFF: Final[Mapping[str, str]] = {
     "podInitialBackoffSeconds": "initialSeconds",
     "podMaxBackoffSeconds": "maxSeconds",
 }
 """kube-scheduler's delays, and what they are called under ``stretto: backoff``."""
-_TOP: Final = ("apiVersion", "kind", "profiles", "extenders", *_BACKOFF, *_PASSIVE)
+_TOP: Final = ("apiVersion", "kind", "profiles", "extenders", PERCENTAGE, *_BACKOFF, *_PASSIVE)
 _PROFILE: Final = (
     "schedulerName",
-    "percentageOfNodesToScore",
+    PERCENTAGE,
     "plugins",
     "pluginConfig",
     "stretto",
@@ -112,6 +113,10 @@ class Form(msgspec.Struct, frozen=True):
     where: str = ""
     #: kube-scheduler's delays, where given: what ours default to.
     backoff: Mapping[str, Any] = {}
+    #: Percentage of the nodes to find for a pod, as written; ``None`` where nothing is.
+    percentage: Any = None
+    #: Its path.
+    percentage_at: str = ""
     #: Keys that were read and have no effect here.
     notes: tuple[str, ...] = ()
     #: Whether rules or their arguments are written at all.
@@ -135,9 +140,16 @@ def read_forms(value: Any, where: str, rules: Registry[type[Rule]]) -> list[Form
     notes = tuple(f"{key} has no effect" for key in _PASSIVE if key in top)
     backoff = {ours: top[key] for key, ours in _BACKOFF.items() if key in top}
     items = read.sequence(top.get("profiles"), f"{where}: profiles") or ({},)
-    return [
+    forms = [
         _Reader(rules, f"{where}: profiles[{i}]").read(item, backoff, notes)
         for i, item in enumerate(items)
+    ]
+    if PERCENTAGE not in top:
+        return forms
+    of_all = {"percentage": top[PERCENTAGE], "percentage_at": f"{where}: {PERCENTAGE}"}
+    return [
+        msgspec.structs.replace(form, **of_all) if form.percentage is None else form
+        for form in forms
     ]
 
 
@@ -159,8 +171,6 @@ class _Reader:
         self._read_plugins(profile.get("plugins"))
         self._check_needed()
         self._check_weights()
-        if "percentageOfNodesToScore" in profile:
-            notes = (*notes, f"{self._where}.percentageOfNodesToScore has no effect")
         notes = (*notes, *dict.fromkeys(self._notes))
         return Form(
             scheduler_name=read.text(name, f"{self._where}.schedulerName"),
@@ -170,6 +180,8 @@ class _Reader:
             own=profile.get("stretto"),
             where=f"{self._where}.stretto",
             backoff=backoff,
+            percentage=profile.get(PERCENTAGE),
+            percentage_at=f"{self._where}.{PERCENTAGE}",
             notes=notes,
             names_rules=bool(profile.get("plugins") or profile.get("pluginConfig")),
         )

@@ -39,6 +39,7 @@ _OWN_KEYS: Final = (
     "reschedule",
     "schedulerNames",
     "rules",
+    "nodesToScore",
 )
 
 
@@ -69,7 +70,15 @@ def read_settings(form: Form) -> dict[str, Any]:
         return read.one_of(own.get(key, default), choices, f"{where}.{key}")
 
     picked = choice("devicePick", "fullest", list(DEVICE_PICKS))
+    quota = own.get("nodesToScore")
+    if quota is not None:
+        quota = read.whole(quota, 1, MAX_MEMBERS, f"{where}.nodesToScore")
+    percentage = form.percentage
+    if percentage is not None:
+        percentage = read.whole(percentage, 0, 100, form.percentage_at)
     return {
+        "percentage": percentage,
+        "quota": quota,
         "scheduler_names": tuple(dict.fromkeys((form.scheduler_name, *others))),
         "ties": TieRule(choice("tieRule", "rotate", [each.value for each in TieRule])),
         "device_pick": DEVICE_PICKS[picked],

@@ -26,8 +26,9 @@ from stretto.framework.domains.view import DomainView
 from stretto.framework.kernels_numpy_point import Program, State
 from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.profile import Profile
-from stretto.framework.program import Batch, Choice, Pick, ScoreCache, TypicalPods, no_typical_pods
+from stretto.framework.program import Batch, Choice, Pick, ScoreCache, no_typical_pods
 from stretto.framework.renewals import Renewals
+from stretto.framework.sampling import sampling_of
 from stretto.framework.scores import compile_scores, fgd_thresholds
 from stretto.framework.selection import PICKS, TieRule, Turns, drawn_order
 from stretto.framework.tiers import kernel
@@ -68,8 +69,7 @@ class Engine:
         #: Compiled slot-local scores.
         self.pair, self.scores = compile_scores(profile.slot_scores, cluster.ledger.resources)
         #: The workload that fragmentation is measured against.
-        given = profile.typical_pods(cluster.ledger.devices)
-        self.typical: TypicalPods = given if given is not None else no_typical_pods()
+        self.typical = profile.typical_pods(cluster.ledger.devices) or no_typical_pods()
         #: Rises when the typical pods were learnt anew: scores kept from before are void.
         self.workload_version = 0
         self._cures: dict[int, tuple[int, Cure]] = {}
@@ -78,15 +78,15 @@ class Engine:
         self.asked = AskedRules(profile, cluster)
         #: What classes want of other pods, compiled.
         self.between = Tables(cluster, weights_of(profile.filters, profile.scores))
-        cluster.domains.defaults = profile.default_spread
-        cluster.domains.outsiders = self.asked.over_domains
+        domains, others = cluster.domains, self.asked.over_domains
+        domains.defaults, domains.outsiders = profile.default_spread, others
         cluster.static_listeners.append(self.eligibility.refresh)
 
     @property
     def is_plain(self) -> bool:
         """Whether amounts, ports, devices and static rows say all that a slot is worth."""
-        weighs = bool(self.pair.first_weight + self.pair.second_weight > 0)
-        return weighs and len(self.scores.code) == 0 and not self.asked.exists
+        idle = self.pair.first_weight + self.pair.second_weight <= 0
+        return not (idle or len(self.scores.code) or self.asked.exists)
 
     def learn(self) -> None:
         """Learn the typical pods anew, where the profile wants it and the workload has changed."""
@@ -141,10 +141,11 @@ class Runtime:
         self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: bool[slot]: the only slots that ``place`` may use now; ``None`` for any.
         self.only: npt.NDArray[np.bool_] | None = None
+        #: Looks no further than some nodes; ``None`` looks at all.
+        self.sampling = sampling_of(engine.profile, engine.cluster.nodes)
         self._kernel = kernel("numpy" if engine.asked.exists else tier)
         self._random = rng.numpy()
         self._thresholds = fgd_thresholds()
-        #: A plain profile (amounts, ports, devices, static rows) keeps no rows of scores.
         self._plain = self._kernel.place_plain is not None and engine.is_plain
         self._entries = Entries(keep_rows=not self._plain)
         self._workload = self._renewed = 0
@@ -183,10 +184,11 @@ class Runtime:
             self.columns.append(changed)
 
     def place(self, request: Request) -> Placement:
-        """Place a batch on the snapshot, in order; the snapshot shows the result at once.
+        """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
+        return self.sampling.place(self, request) if self.sampling else self.place_here(request)
 
-        Slots refused later are put right by the next ``sync``, once the ledger has touched them.
-        """
+    def place_here(self, request: Request) -> Placement:
+        """Place a batch on all nodes; slots refused later are put right by the next ``sync``."""
         ids = np.asarray(request.class_ids, np.int32)
         count, units = len(ids), len(request.at_least)
         answer = np.full(count, NOT_TRIED, np.int32)
@@ -214,8 +216,7 @@ class Runtime:
         self._confine(wanted, over=True)
         if not self._concerns_others(wanted):
             return Placement(answer, devices, int(tried))
-        placed = answer >= 0
-        self.between.placed(ids[placed], answer[placed])
+        self.between.placed(ids[answer >= 0], answer[answer >= 0])
         return Placement(answer, devices, int(tried), others=self.between.basis)
 
     def room(self, class_id: int) -> int:
@@ -251,8 +252,8 @@ class Runtime:
             made = np.empty(self.columns.size, np.int16)
             self._kernel.score_row(self._program(), class_id, self._state(), made)
             return made
-        cache = self._cache()
-        self._kernel.refresh(self._program(), class_id, self._state(), cache, *self._log())
+        given = self._program(), class_id, self._state(), self._cache(), *self._log()
+        self._kernel.refresh(*given)
         row: npt.NDArray[np.int16] = self._entries.row[self._entries.entry[class_id]]
         return row
 

@@ -307,6 +307,8 @@ def test_kubernetes_delays_are_what_ours_default_to() -> None:
     assert (profile.first_delay, profile.longest_delay) == (2.0, 40.0)
 
 
-def test_a_percentage_of_nodes_is_noted_and_has_no_effect() -> None:
-    profile = load_profile({"percentageOfNodesToScore": 5, **one(percentageOfNodesToScore=5)})
-    assert len(profile.notes) == 2
+def test_a_percentage_of_nodes_has_no_effect_on_exact_rules_and_is_noted() -> None:
+    given = one(percentageOfNodesToScore=5)
+    assert (load_profile(given).percentage, load_profile(given).notes) == (5, ())
+    exact = one(percentageOfNodesToScore=5, stretto={"rules": "exact"})
+    assert "percentageOfNodesToScore has no effect" in load_profile(exact).notes[0]
