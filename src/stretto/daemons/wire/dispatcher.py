@@ -36,6 +36,8 @@ LANDED_WITHIN: Final = 10.0
 """Seconds for which a write that went unanswered may still land."""
 AT_ONCE: Final = 256
 """Pods put right in one step."""
+REMEMBERED: Final = 50_000
+"""PodGroups whose shard is remembered, before those that are gone are forgotten."""
 HELPS: Final = (
     Cure.NODE_ADDED | Cure.NODE_GREW | Cure.NODE_LABELS | Cure.NODE_TAINTS | Cure.POD_LEFT
 )
@@ -203,6 +205,9 @@ class DispatcherPlane(Plane):
         unit, pods = dispatch.unit, self.cluster.pods
         if unit.kind is UnitKind.POD_GROUP:
             key = unit.key.partition("/")[2]
+            if len(self.view.group_at) > REMEMBERED:
+                kept = self.view.group_at.items()
+                self.view.group_at = {k: at for k, at in kept if k in self.cluster.groups}
             before = self.view.group_at.get(key, "")
             name = before if self.fleet.is_alive(before) else name
             self.view.group_at[key] = name
