@@ -239,7 +239,7 @@ def test_the_message_is_kube_schedulers(site: Site) -> None:
     assert f"0/4 nodes are available: 1 Insufficient cpu, {expected}." in heard
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_what_volumes_allow_is_what_the_exact_rules_allow(seed: int) -> None:
     rng = np.random.default_rng(seed)
