@@ -243,7 +243,7 @@ class Plane:
         else:
             eligible = self.engine.is_eligible
             judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
-            judge.between = self._new_referee()
+            judge.between, judge.volumes = self._new_referee(), self.placers.volumes()
         return Evictor(self.cluster, self.units, self.store, judge, self._failpoint)
 
     # ------------------------------------------------------------ the walk

@@ -37,6 +37,7 @@ from stretto.framework.victims_numpy import (
     set_arrays,
     standing_of,
 )
+from stretto.framework.volume_rules import VolumeRules
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import Plan
 from stretto.state.classes import STAGED
@@ -102,6 +103,8 @@ class VictimFinder:
         engine = runtime.engine
         #: The profile's rules.
         self.rules = engine.profile.preemption
+        #: What says where the volumes of pods let them go; ``None`` where no rule looks at them.
+        self.volumes: VolumeRules | None = None
         #: Who could leave, as this finder knows it.
         self.victims = Victims(engine.cluster, self.rules, budgets)
         self._runtime = runtime
@@ -147,7 +150,24 @@ class VictimFinder:
         self._expected = Counter(alike)
 
     def find(self, row: int) -> Found:
-        """The best node for a pod, and who must leave it."""
+        """The best node for a pod, and who must leave it; a pod's volumes must be content now."""
+        if self.volumes is None or not self._cluster.pods.volumes[row]:
+            return self._find(row)
+        self.volumes.view.sync()
+        judged, only = self.volumes.judge(row), self._only
+        if judged.nowhere[1]:
+            return NOTHING
+        allowed = judged.allowed
+        if allowed is None:
+            allowed = np.ones(self._cluster.ledger.slots.size, np.bool_)
+        self._only = allowed if only is None else allowed & only
+        try:
+            return self._find(row)
+        finally:
+            self._only = only
+
+    def _find(self, row: int) -> Found:
+        """The best node inside what the pod is kept to."""
         pods = self._cluster.pods
         priority = int(pods.priority[row])
         preemptor = Preemptor(int(pods.class_id[row]), priority)

@@ -89,4 +89,6 @@ class Placers:
         if isinstance(placer, ExactRuntime):
             return ExactFinder(self._engine.cluster, placer, rules, budgets, clock)
         assert isinstance(placer, StagedRuntime)
-        return VictimFinder(placer, budgets, clock, search_of(self._tier))
+        found = VictimFinder(placer, budgets, clock, search_of(self._tier))
+        found.volumes = self.volumes()
+        return found

@@ -99,6 +99,11 @@ class VolumeRules:
         with self.view.without(row):
             return self.judge(row)
 
+    def lets(self, row: int, slot: int) -> bool:
+        """Whether a pod's volumes let it onto a slot now, its own claims aside."""
+        judged = self.judge_alone(row)
+        return not judged.nowhere[1] and (judged.allowed is None or bool(judged.allowed[slot]))
+
     def holds(self, row: int, slot: int) -> bool:
         """Whether a pod's volumes let it onto a slot now."""
         self.view.sync()

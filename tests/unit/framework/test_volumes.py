@@ -290,3 +290,38 @@ def test_a_gang_with_volumes_that_fits_no_one_place_waits_and_holds_nothing(site
     site.submit(*(make_pod(f"q{i}", cpu="4") for i in range(4)))
     site.settle()
     assert all(site.node_of(f"q{i}") for i in range(4))
+
+
+def test_a_pod_with_volumes_pushes_others_out_where_its_volumes_are() -> None:
+    site = Site([make_node(f"n{i}", cpu="2") for i in range(3)])
+    site.storage_class("local")
+    site.volume("disk", HOST, "n1")
+    site.claim("data", bound="disk")
+    site.submit(*(make_pod(f"low{i}", cpu="2", priority=0) for i in range(3)))
+    site.settle()
+    there = {name: node for name, node in site.placements().items() if node != "n1"}
+    site.submit(using("high", "data", cpu="1", priority=10))
+    site.settle(60)
+    assert site.node_of("high") == "n1"
+    assert {name: site.node_of(name) for name in there} == there
+
+
+def test_a_waiting_claim_gets_its_volume_when_the_victims_have_left() -> None:
+    site = Site([make_node(f"n{i}", cpu="2") for i in range(2)])
+    site.storage_class("local")
+    site.volume("disk", HOST, "n0")
+    site.claim("data")
+    site.submit(*(make_pod(f"low{i}", cpu="2", priority=0) for i in range(2)))
+    site.settle()
+    site.submit(using("high", "data", cpu="2", priority=10))
+    site.settle(60)
+    assert (site.node_of("high"), site.holder("disk")) == ("n0", "data")
+
+
+def test_nobody_leaves_for_a_pod_whose_claim_is_missing() -> None:
+    site = Site([make_node("n0", cpu="2")])
+    site.submit(make_pod("low", cpu="2", priority=0))
+    site.settle()
+    site.submit(using("high", "nowhere", cpu="2", priority=10))
+    site.settle(60)
+    assert (site.node_of("low"), site.node_of("high")) == ("n0", "")

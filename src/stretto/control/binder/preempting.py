@@ -5,7 +5,7 @@ disruption budget allows, the binder grants the first.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from stretto.control.binder.conflicts import BetweenPods
 from stretto.state.budgets import BudgetLedger
@@ -30,6 +30,13 @@ _CAUSES: Final = {
 }
 
 
+class PodVolumes(Protocol):
+    """What the volumes of pods say of nodes."""
+
+    def lets(self, row: int, slot: int) -> bool:
+        """Whether a pod's volumes let it onto a slot now, its own claims aside."""
+
+
 class PreemptionJudge:
     """Judges preemptions on the cluster as it is now."""
 
@@ -51,10 +58,15 @@ class PreemptionJudge:
         self._eligible = eligible
         #: Rules between pods; ``None`` where none has a say.
         self.between: BetweenPods | None = None
+        #: What the volumes of pods say of nodes; ``None`` where no rule looks at them.
+        self.volumes: PodVolumes | None = None
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
-        return self._eligible(int(self._cluster.pods.class_id[row]), slot)
+        pods = self._cluster.pods
+        if self.volumes is not None and pods.volumes[row] and not self.volumes.lets(row, slot):
+            return False
+        return self._eligible(int(pods.class_id[row]), slot)
 
     def is_ready(self, row: int, slot: int, aside: Collection[int]) -> bool:
         """Whether the rules let a pod that fits onto a slot as it is, some pods aside.

@@ -212,12 +212,7 @@ class Preempting:
         return found
 
     def _find(self, row: int) -> Found:
-        """The best node for a pod where no gang is torn.
-
-        Nobody is asked to leave for a pod with volumes: what they say of nodes is not known here.
-        """
-        if self._cluster.pods.volumes[row]:
-            return Found(None)
+        """The best node for a pod where no gang is torn."""
         for _ in range(TRIES):
             found = self._finder.find(row)
             if found.candidate is None:
