@@ -269,6 +269,7 @@ class BinderPlane(Plane):
         config = msgspec.structs.replace(config, shards=1, partition=False, report=None)
         super().__init__(config, self.view, clock)
         self.view.notes_of = self._notes_of
+        self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
         self.observers.append(self._answer)
 
     def next_due(self) -> float:

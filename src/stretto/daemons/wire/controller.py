@@ -1,6 +1,7 @@
-"""The controller as a role: phases of PodGroups, statuses of queues, and kept places.
+"""The controller as a role: phases of PodGroups, statuses of queues, kept places, moves.
 
-It sees every pod as it is, decides about none, and tells what became of their groups and queues.
+It sees every pod as it is, places none, and tells what became of their groups and queues. Where the
+profile says that pods are moved now and then, it is the one who asks them to leave.
 """
 
 import msgspec
@@ -47,6 +48,9 @@ class ControllerPlane(Plane):
         self._absorb(now)
         self.dispatcher.due(now)
         self.dispatcher.drain_failures()
+        self.evictor.settle(now)
+        self.rescheduler.step(now)
+        moved = self.evictor.send(now) or moved
         if self.statuses is not None:
             moved = self.statuses.report(now, self.clock) > 0 or moved
         return moved

@@ -121,6 +121,7 @@ class DispatcherPlane(Plane):
         config = msgspec.structs.replace(config, shards=1, partition=False)
         super().__init__(config, self.view, clock)
         self.statuses = None
+        self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
         self.dispatcher.remove_shard(0, 0.0)  # shards are those of the fleet
         #: The shards there are.
         self.fleet = Fleet(store, wire.dead_after)

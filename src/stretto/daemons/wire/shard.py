@@ -211,6 +211,7 @@ class ShardPlane(Plane):
         )
         super().__init__(config, self.view, clock)
         self.statuses = None
+        self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
         self.view.is_late = self._is_late
         self.view.victims_of = self._victims_of
         self._misfits: list[Setback] = []

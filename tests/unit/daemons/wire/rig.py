@@ -33,6 +33,8 @@ class Rig:
         if not preempts:
             rules = profile.preemption.__class__(enabled=False)
             profile = profile.__class__(**{**fields(profile), "preemption": rules})
+        moves = {**fields(profile), "rescheduling": more.get("rescheduling")}
+        profile = profile.__class__(**moves)
         self.config = plane_config(profile, (), 1, "numpy", report=False)
         self.config = with_report(self.config)
         self.dead_after = more.get("dead_after", 120.0)

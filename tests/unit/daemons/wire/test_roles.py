@@ -1,6 +1,9 @@
 """Daemons that hand over through annotations place what one process would place."""
 
-from stretto.api.kinds import NODE, POD, POD_GROUP
+import pytest
+
+from stretto.api.kinds import MOVEMENT, NODE, POD, POD_GROUP
+from stretto.state.rescheduling import Goal, Rescheduling
 from stretto.testing import make_group, make_node, make_pod
 from tests.unit.daemons.wire.rig import Rig, names
 
@@ -145,3 +148,27 @@ def test_nodes_are_shared_out_by_annotation_and_again_when_a_shard_dies() -> Non
     rig.run(60.0)
     owners = [rig.shown(NODE, n)["metadata"]["annotations"][key] for n in names("n", 6)]
     assert owners == ["a"] * 6
+
+
+def test_the_controller_alone_moves_pods_where_the_profile_says_so() -> None:
+    rig = Rig("a", rescheduling=Rescheduling(every=10.0, goal=Goal.NODES, moves=1))
+    rig.nodes(make_node("n1"), make_node("n2"))
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u"}
+    owner["controller"] = True
+    rig.pods(make_pod("p", node="n1", owner=owner), make_pod("q", node="n2", owner=owner))
+    rig.stop("controller")
+    rig.run(15.0)
+    assert set(rig.bound()) == {"p", "q"}
+    rig.start("controller")
+    rig.run(15.0)
+    assert len(rig.bound()) == 1
+    assert len(rig.store.list(MOVEMENT).records) == 1
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_one_to_eight_shards_place_everything(count: int) -> None:
+    rig = Rig(*names("shard", count), shares_nodes=True)
+    rig.nodes(*(make_node(name) for name in names("n", 4)))
+    rig.pods(*(make_pod(name) for name in names("p", 40)))
+    rig.run(3.0)
+    assert len(rig.bound()) == 40
