@@ -70,6 +70,13 @@ bench = click.Group(
 )
 @click.option("--zones", type=POSITIVE, default=10, show_default=True, help="Zones.")
 @click.option(
+    "--pending",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Pods that fit nowhere and wait meanwhile.",
+)
+@click.option(
     "--store",
     default="memory",
     show_default=True,

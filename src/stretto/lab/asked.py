@@ -34,3 +34,5 @@ class EngineBench(msgspec.Struct, frozen=True):
     tier: str = "auto"
     #: Zones of the cluster.
     zones: int = 10
+    #: Pods that fit nowhere and wait while the others are placed.
+    pending: int = 0

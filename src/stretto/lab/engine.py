@@ -38,6 +38,12 @@ SUBMIT: Final = 1024
 """Pods created in one call: a client that batches."""
 HISTORY: Final = 8192
 """Events the store keeps for watches; each keeps a body of 2.8 kB alive."""
+HOPELESS: Final = (
+    b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"waits-%07d","namespace":"default"},'
+    b'"spec":{"schedulerName":"stretto","containers":[{"name":"main","image":"main",'
+    b'"resources":{"requests":{"cpu":"1000000"}}}]}}'
+)
+"""A pod that fits nowhere, by its number."""
 SAMPLE: Final = 64
 """Classes whose rows are compared with the reference."""
 
@@ -124,6 +130,7 @@ class _Bench:
         self.plane = Plane(config, self.store, self.clock)
         self.plane.run_until_idle()
         self._warm_up()
+        self._let_wait()
         collector.settle()
         self.setup_s = self.clock.monotonic() - started
 
@@ -153,6 +160,13 @@ class _Bench:
         """Compile the kernels and see each class once, as a server that has been up for a while."""
         self._submit(self.templates.bodies(max(2 * self.asked.classes, 512)))
         self.plane.run_until_idle()
+
+    def _let_wait(self) -> None:
+        """Pods that ask for more than any node has."""
+        for first in range(0, self.asked.pending, SUBMIT):
+            last = min(first + SUBMIT, self.asked.pending)
+            self.store.create(POD, [HOPELESS % number for number in range(first, last)])
+            self.plane.run_until_idle()
 
     def _submit(self, bodies: Sequence[bytes]) -> None:
         if self.templates.group_bodies:

@@ -1,0 +1,101 @@
+"""What a pod costs as the cluster grows: over nodes, over classes, over pods that wait.
+
+    python bench/curves.py [--only nodes|classes|pending] [--pods N]
+
+Each point is the engine bench in a process of its own, without a latency pass. The figure is CPU
+time a pod from JSON in hand to bound, which neighbours on the machine disturb less than wall time.
+Results go to ``bench/results/curves-COMMIT.json``, into the table of ``docs/performance.md`` and
+into the plot beside it.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from record import commit, machine, measure
+
+from stretto.sim.plots import Line, Words, curves_png
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+START, END = "<!-- curves -->", "<!-- /curves -->"
+PLAIN = {"nodes": 20_000, "running": 200_000, "classes": 200, "rate": 0, "rounds": 3}
+CURVES: dict[str, tuple[int, ...]] = {
+    "nodes": (5_000, 10_000, 20_000, 50_000, 100_000),
+    "classes": (1, 10, 100, 1_000, 5_000),
+    "pending": (0, 1_000, 10_000, 100_000, 1_000_000),
+}
+
+
+def point(curve: str, value: int, pods: int) -> dict[str, Any]:
+    """One point of a curve; running pods go with the nodes, ten on each."""
+    options = {**PLAIN, "pods": pods, curve: value}
+    if curve == "nodes":
+        options["running"] = 10 * value
+    found = measure(options)
+    return {
+        "value": value,
+        "cpu_us_per_pod": found["cpu_us_per_pod"],
+        "kernel_us_per_pod": found["kernel_us_per_pod"],
+        "pods_per_s": found["end_to_end_per_s"],
+        "rss_mb": found["rss_mb"],
+    }
+
+
+def table(record: dict[str, Any]) -> list[str]:
+    """The points as rows of a table."""
+    host = record["machine"]
+    rows = [
+        f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}.",
+        "",
+        "| over | value | CPU us a pod | of it in the kernel | peak MB |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for curve, points in record["curves"].items():
+        rows += [
+            f"| {curve} | {each['value']:,} | {each['cpu_us_per_pod']:.1f} | "
+            f"{each['kernel_us_per_pod']:.1f} | {each['rss_mb']:,.0f} |"
+            for each in points
+        ]
+    return rows
+
+
+def write_page(record: dict[str, Any]) -> None:
+    """Put the figures into the page on performance, and the plot beside it."""
+    page = DOCS / "performance.md"
+    head, _, rest = page.read_text().partition(START)
+    _, _, tail = rest.partition(END)
+    page.write_text(head + START + "\n" + "\n".join(table(record)) + "\n" + END + tail)
+    for curve, points in record["curves"].items():
+        at = [max(1, each["value"]) for each in points]
+        lines = [
+            Line("whole way", at, [each["cpu_us_per_pod"] for each in points]),
+            Line("kernel", at, [each["kernel_us_per_pod"] for each in points], colour=1),
+        ]
+        said = f"What a pod costs over {curve}"
+        words = Words(said, curve, "CPU time a pod in microseconds", log_x=True)
+        (DOCS / "images" / f"curve-{curve}.png").write_bytes(curves_png(lines, words))
+
+
+def main() -> None:
+    """Measure, and record."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", choices=["", *CURVES])
+    parser.add_argument("--pods", type=int, default=20_000)
+    asked = parser.parse_args()
+    target = HERE / "results" / f"curves-{commit()}.json"
+    record: dict[str, Any] = {"commit": commit(), "machine": machine(), "curves": {}}
+    if target.exists():
+        record = json.loads(target.read_text())
+    for curve, values in CURVES.items():
+        if asked.only in ("", curve):
+            record["curves"][curve] = [point(curve, value, asked.pods) for value in values]
+            print(curve, record["curves"][curve], flush=True)
+            target.write_text(json.dumps(record, indent=1) + "\n")
+    if len(record["curves"]) == len(CURVES):
+        write_page(record)
+
+
+if __name__ == "__main__":
+    main()
