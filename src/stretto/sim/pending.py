@@ -30,7 +30,7 @@ GANGS_ASKED: Final = 20
 NOT_ASKED: Final = "not looked at"
 """Word for the pods of rarer kinds."""
 _PLACED: Final = (PodState.ASSUMED, PodState.BOUND, PodState.GONE)
-_ROOM: Final = (Code.NO_ROOM, Code.TOO_BIG)
+_ROOM: Final = (Code.NO_ROOM, Code.TOO_BIG, Code.VOLUME_CLAIMS, Code.VOLUMES, Code.OTHER_PODS)
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False):
