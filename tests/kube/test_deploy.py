@@ -34,6 +34,9 @@ UNUSED = {
     "create reservations": "nobody keeps room on the page",
     "delete reservations": "nobody keeps room on the page",
     "patch reservations/status": "nobody keeps room on the page",
+    "create movements": "nobody is moved on the page",
+    "get movements": "nobody is moved on the page",
+    "patch movements/status": "nobody is moved on the page",
 }
 """Rights that the page does not come to."""
 
