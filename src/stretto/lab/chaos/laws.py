@@ -252,6 +252,12 @@ class Laws:
                 if self._world.members[uid].role.group == name
                 and (pod.node or uid in self._claims or uid in self._adrift)
             )
+            bound += sum(  # landed, and evicted as one, between two looks
+                1
+                for each in landings
+                if each.pod.uid not in self._truth.pods
+                and self._world.members[each.pod.uid].role.group == name
+            )
             if bound < group.min_member:
                 found.append(Breach(2, f"gang {name}: {bound} bound, {group.min_member} needed"))
         return sorted(found)
