@@ -14,6 +14,7 @@ import msgspec
 from stretto.api.kinds import MOVEMENT, NODE
 from stretto.base.rng import Rng
 from stretto.lab.chaos.bodies import MIB, WIDGET, Ask, Role, Shape, overruns
+from stretto.lab.chaos.tenants import Tenants
 from stretto.plane import Plane
 from stretto.state.evictions import EvictionCause
 from stretto.state.invariants import Breach
@@ -46,6 +47,7 @@ class Moving:
         #: Whether somebody recommends nodes.
         self.with_movements: bool = rng.random() < 0.5
         self._rng = rng
+        self._queues: bool = Tenants(seed).exist
         self._owners: list[str] = []
         self._lone = 0
 
@@ -57,6 +59,7 @@ class Moving:
     def dress(self, role: Role) -> Role:
         """Let a pod of a service keep its place, perhaps; one alone may get an owner."""
         alone = not (role.owner or role.group or role.foreign or role.node)
+        alone = alone and (bool(role.queue) or not self._queues)  # made again, it names the same
         if alone and (self.rules is not None or self.keep_share) and self._rng.random() < 0.7:
             self._lone += 1
             role = msgspec.structs.replace(role, owner=f"o{self._lone}")
