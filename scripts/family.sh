@@ -17,6 +17,7 @@ while (($#)); do
 done
 case "$name" in
   unit | properties | scenarios | chaos | slow) options+=(-n "${JOBS:-2}" --dist worksteal) ;;
+  kube | kube-slow) options+=(-n "${JOBS:-2}" --dist loadfile) ;;
 esac
 if ((${#paths[@]} == 0)); then
   echo "--- $name: no tests yet"

@@ -3,6 +3,8 @@
 A whole plane, the real server, a wire that is cut at the named moment; after each the laws hold.
 """
 
+from threading import Timer
+
 import pytest
 
 from stretto.api.kinds import POD_GROUP
@@ -35,8 +37,10 @@ def test_case_1_a_bind_that_went_unanswered_keeps_its_room(ground: Ground) -> No
     seen = at(ground, "binder.before-write", "is_deaf")
     ground.go(lambda: bool(seen))
     ground.pods("second")
-    ground.go_for(1.0)
-    ground.wire.heal()
+    Timer(
+        1.0, ground.wire.heal
+    ).start()  # reads wait for it
+    ground.go_for(1.5)
     ground.go(lambda: "Insufficient cpu" in ground.why("second"))
     assert ground.bound() == {"first": "n0"}
     ground.laws_hold()
@@ -48,8 +52,7 @@ def test_case_2_a_bind_that_nobody_saw_is_made_again_and_charged_once(ground: Gr
     ground.pods("web")
     seen = at(ground, "binder.before-write", "is_down")
     ground.go(lambda: bool(seen))
-    ground.go_for(0.5)
-    ground.wire.heal()
+    Timer(0.5, ground.wire.heal).start()
     ground.go(ground.all_bound(1))
     ground.pods("beside")
     ground.go(ground.all_bound(2))
