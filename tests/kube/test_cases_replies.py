@@ -37,9 +37,7 @@ def test_case_1_a_bind_that_went_unanswered_keeps_its_room(ground: Ground) -> No
     seen = at(ground, "binder.before-write", "is_deaf")
     ground.go(lambda: bool(seen))
     ground.pods("second")
-    Timer(
-        1.0, ground.wire.heal
-    ).start()  # reads wait for it
+    Timer(1.0, ground.wire.heal).start()  # reads wait for it
     ground.go_for(1.5)
     ground.go(lambda: "Insufficient cpu" in ground.why("second"))
     assert ground.bound() == {"first": "n0"}
