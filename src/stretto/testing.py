@@ -10,7 +10,7 @@ bytes, as a store takes them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -53,6 +53,26 @@ def make_node(
     return _encode("v1", "Node", {"name": name, "labels": labels}, spec, {"allocatable": amounts})
 
 
+POD_WORDS: Final = frozenset(
+    (
+        "annotations",
+        "gpu_milli",
+        "gpu_models",
+        "group",
+        "labels",
+        "namespace",
+        "node",
+        "owner",
+        "ports",
+        "priority",
+        "resources",
+        "scheduler",
+        "spec",
+    )
+)
+"""What ``make_pod`` takes beside name, cpu, memory and gpus."""
+
+
 def make_pod(
     name: str, *, cpu: str = "100m", memory: str = "128Mi", gpus: int = 0, **more: Any
 ) -> bytes:
@@ -63,6 +83,8 @@ def make_pod(
     (host ports), ``labels``, ``annotations``, ``resources`` (further requests), ``scheduler``
     and ``spec`` (merged).
     """
+    if unknown := more.keys() - POD_WORDS:
+        raise TypeError(f"make_pod: {sorted(unknown)} is none of {sorted(POD_WORDS)}")
     labels, notes = dict(more.get("labels", {})), dict(more.get("annotations", {}))
     if "group" in more:
         labels[GROUP_NAME] = notes[GROUP_NAME] = more["group"]

@@ -118,7 +118,7 @@ class VictimFinder:
         self._others = tuple(
             rule
             for rule in engine.profile.every_filter
-            if rule.SCOPE is not Scope.STATIC and not rule.FUSED
+            if rule.SCOPE is Scope.DOMAIN or (rule.SCOPE is Scope.SLOT and not rule.FUSED)
         )
         self._random = Rng(0)
         self._plan: Plan | None = None
