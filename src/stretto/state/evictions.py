@@ -124,6 +124,10 @@ class Evictions:
         """Whether a pod is known to leave."""
         return bool(self._pods.leaving[row] == Stay.LEAVES)
 
+    def was_asked(self, row: int) -> bool:
+        """Whether a pod was asked to leave, be it that it does not go."""
+        return bool(self._pods.leaving[row] != Stay.STAYS)
+
     def is_ours(self, row: int) -> bool:
         """Whether a pod leaves on our word."""
         known = self.leaving.get(row)

@@ -92,7 +92,7 @@ class Judge:
 
         A member that comes while the others are asked to leave must not be left there alone.
         """
-        leaves, units, changed = self._cluster.evictions.is_leaving, list(plan.units), False
+        leaves, units, changed = self._cluster.evictions.was_asked, list(plan.units), False
         for at, each in enumerate(units):
             unit = each.unit
             if not unit.is_gang or not any(leaves(row) for row in unit.bound):

@@ -302,10 +302,13 @@ class Dispatcher:
         return len(rows)
 
     def _short_of(self, unit: Unit) -> int:
-        """How many pods a gang will lack once those of it that were asked to leave have left."""
+        """How many pods a gang will lack once those of it that were asked to leave have left.
+
+        One that does not go when asked may have gone by now for all we know.
+        """
         if not unit.is_gang or not unit.bound:
             return 0
-        leaving = self._pods.leaving[np.array(list(unit.bound), np.int64)] == Stay.LEAVES
+        leaving = self._pods.leaving[np.array(list(unit.bound), np.int64)] != Stay.STAYS
         return unit.min_member - int(np.count_nonzero(~leaving)) if leaving.any() else 0
 
     def _hand_over(self, current: Round) -> list[list[Dispatch]]:

@@ -7,6 +7,7 @@ what was refused or asked to leave after a claim may have been there when it was
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,15 @@ from stretto.plane import Plane, Step
 from stretto.state.invariants import Breach
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
+
+
+class _Counted(NamedTuple):
+    """Who counts beside pods that stay where they are."""
+
+    #: Pods that are leaving.
+    leaving: bool
+    #: Pods whose room is kept.
+    nominated: bool
 
 
 class KinLaw:
@@ -64,7 +74,13 @@ class KinLaw:
 
     def _spread(self, plane: Plane, slot: int, ask: Ask) -> list[Breach]:
         self.looks += 1
-        skews = [self._skew(plane, slot, ask, leaving) for leaving in (False, True)]
+        # kube-scheduler counts nominated pods on the node it looks at alone, not in its zone.
+        promised = (False, True) if plane.config.profile.exact else (True,)
+        skews = [
+            self._skew(plane, slot, ask, _Counted(leaving, nominated))
+            for leaving in (False, True)
+            for nominated in promised
+        ]
         if min(skews) <= SKEW:
             return []
         zone = plane.cluster.nodes.zones[slot]
@@ -72,8 +88,8 @@ class KinLaw:
             Breach(5, f"kind {ask.kin} has {min(skews)} pods more in zone {zone} than elsewhere")
         ]
 
-    def _skew(self, plane: Plane, slot: int, ask: Ask, leaving: bool) -> int:
-        """Pods of a kind in a slot's zone above the emptiest zone, leaving ones counted or not."""
+    def _skew(self, plane: Plane, slot: int, ask: Ask, counted: _Counted) -> int:
+        """Pods of a kind in a slot's zone above the emptiest zone."""
         pods, nodes = plane.cluster.pods, plane.cluster.nodes
         allowed = [
             s
@@ -83,7 +99,9 @@ class KinLaw:
         counts = Counter({nodes.zones[s]: 0 for s in allowed})
         for row in pods.rows().tolist():
             at = int(pods.slot[row])
-            if at == NO_SLOT or at not in allowed or (pods.leaving[row] and not leaving):
+            if at == NO_SLOT or at not in allowed or (pods.leaving[row] and not counted.leaving):
+                continue
+            if int(pods.state[row]) == PodState.NOMINATED and not counted.nominated:
                 continue
             counts[nodes.zones[at]] += self._kind_of(pods.uid[row]) == ask.kin
         return counts[nodes.zones[slot]] - min(counts.values())
