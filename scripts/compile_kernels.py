@@ -1,14 +1,19 @@
 """Compile every kernel for this machine, by a small scene for each: what runs later starts at once.
 
-Run by ``make venv``. A kernel is compiled when it is first called, and kept beside the sources; a
-first run, or a test with a time limit, should not pay for that. Without numba there is nothing to
-do.
+    python scripts/compile_kernels.py          # all of them: three minutes
+    python scripts/compile_kernels.py --first  # those of a first run: a minute
+
+A kernel is compiled when it is first called, and kept beside the sources; a first run, or a test
+with a time limit, should not pay for that. Without numba there is nothing to do.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from stretto.api.kinds import CUSTOM_NODE_RESOURCE
+from stretto.framework import within_runtime
+from stretto.framework.finder import ALIKE
 from stretto.framework.tiers import has_numba
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 
@@ -55,7 +60,9 @@ def preemption() -> None:
     site = Harness(nodes(cpu="4"))
     site.submit(*(make_pod(f"low{i}", cpu="1", priority=0) for i in range(16)))
     site.settle()
-    site.submit(*(make_pod(f"high{i}", cpu="2", priority=9) for i in range(2)))
+    site.submit(*(make_pod(f"high{i}", cpu="1", priority=9) for i in range(ALIKE + 1)))
+    site.settle()
+    site.submit(make_pod("alone", cpu="2", priority=9))
     site.settle()
     site.group("urgent", 2)
     site.submit(*(make_pod(f"u{i}", cpu="2", priority=9, group="urgent") for i in range(2)))
@@ -63,13 +70,15 @@ def preemption() -> None:
 
 
 def zones() -> None:
-    """NUMA nodes."""
+    """NUMA nodes; their kernels wait for more work than there is here."""
+    within_runtime.COMPILE_FROM = 0
     site = Harness(nodes(cpu="32"))
     numas = [{"cpu": "8", "memory": "8Gi"}] * 4
     site.create(CUSTOM_NODE_RESOURCE, *(make_report(f"n{i}", numas) for i in range(4)))
     site.settle()
     site.submit(*(make_pod(f"n{i}", cpu="2", annotations=numa_notes()) for i in range(3)))
     site.settle()
+    site.plane.shards[0].runtime.room(0)
 
 
 def policies() -> None:
@@ -80,13 +89,14 @@ def policies() -> None:
         site.settle()
 
 
-SCENES: tuple[Callable[[], None], ...] = (plain, between, preemption, zones, policies)
+FIRST: tuple[Callable[[], None], ...] = (plain, between, policies)
+SCENES: tuple[Callable[[], None], ...] = (*FIRST, preemption, zones)
 
 
 def main() -> None:
-    """Play every scene."""
+    """Play the scenes."""
     if has_numba():
-        for scene in SCENES:
+        for scene in FIRST if "--first" in sys.argv[1:] else SCENES:
             scene()
 
 
