@@ -63,6 +63,11 @@ class Wire:
 
         async def last() -> None:
             self._server.close()
+            await asyncio.sleep(0)  # what was accepted a moment ago begins, so that it can end
+            lines = list(self._lines)
+            for line in lines:
+                line.cancel()
+            await asyncio.gather(*lines, return_exceptions=True)
 
         self._loop.close(last)
 
@@ -91,10 +96,10 @@ class Wire:
             limit = self.cut_every or None
             await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            on.transport.abort()  # first: who is cut twice does not come further than the wait
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            on.transport.abort()
 
     async def _there(self, near: asyncio.StreamReader, on: asyncio.StreamWriter) -> None:
         while data := await near.read(_CHUNK):
