@@ -62,10 +62,14 @@ class KinLaw:
     def _apart(self, plane: Plane, uid: str, slot: int, ask: Ask) -> list[Breach]:
         self.looks += 1
         pods = plane.cluster.pods
+        # By kube-scheduler's rules a nominated pod of lower priority is looked at again later.
+        later = PodState.NOMINATED if plane.config.profile.exact else None
         others = [
             pods.name[row]
             for row in pods.on_slot(slot).tolist()
-            if pods.uid[row] != uid and self._kind_of(pods.uid[row]) == ask.kin
+            if pods.uid[row] != uid
+            and self._kind_of(pods.uid[row]) == ask.kin
+            and int(pods.state[row]) != later
         ]
         if not others:
             return []
