@@ -24,12 +24,12 @@ def census(cluster: Cluster, records: Iterable[Record]) -> None:
     """Tell the dispatcher of all pods on nodes that count for a queue.
 
     Ours count for the queue that they name, else for the default one; those of others only for
-    one that they name.
+    one that they name. Who is on a node is known from the rows: a list may be older than they are.
     """
     ours = tuple(f'"{name}"'.encode() for name in cluster.config.scheduler_names)
     arrivals = cluster.changes.arrivals
     for record in records:
-        row = cluster.pods.row(record.uid) if record.node or b'"nodeName"' in record.body else None
+        row = cluster.pods.row(record.uid)
         if row is None or int(cluster.pods.state[row]) not in _ON_NODES:
             continue
         if any(mark in record.body for mark in UNIT_MARKS):
