@@ -380,11 +380,13 @@ def test_the_race_on_shared_nodes_is_seen_by_doctor(
     both(yard, yard.here, yard.here, 40)
     yard.until(lambda: len(yard.places()) >= 40)
     loads = yard.loads()
+    before = {name for name in nodes if loads[name] > 4}
+    said = " ".join(each.sentence for each in yard.broken())
+    loads = yard.loads()  # both go on binding while the doctor looks
     over = {name for name in nodes if loads[name] > 4}
     record_property("overcommitted", len(over))
     print(f"{len(over)} of {len(nodes)} nodes hold more than they have: {dict(loads)}")
-    said = " ".join(each.sentence for each in yard.broken())
-    assert {name for name in nodes if f"{name} " in f"{said} "} == over
+    assert before <= {name for name in nodes if f"{name} " in f"{said} "} <= over
     for name in over:  # what the page says: what is too much goes, and finds another place
         surplus = [pod for pod, place in yard.places().items() if place == name]
         for pod in surplus[: loads[name] - 4]:

@@ -118,7 +118,8 @@ def test_a_token_that_was_revoked_is_read_again_from_its_file(
     _until_refused(store)
     (folder / "token").write_text(fresh)
     made(store, "after")
-    assert [each.name for each in store.list(POD).records] == ["after", "before"]
+    # A probe stays where the right to delete it went in between.
+    assert {"after", "before"} <= {each.name for each in store.list(POD).records}
 
 
 @pytest.mark.parametrize(
