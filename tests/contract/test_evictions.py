@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from stretto.api.kinds import POD_DISRUPTION_BUDGET
 from stretto.stores.store import Code, Eviction, Outcome, Record
+from tests.contract import bodies
 from tests.contract.desk import CONFLICT, NOT_FOUND, SPACE, TOO_MANY, Desk, answer, written
 
 
@@ -97,6 +99,12 @@ def test_an_absent_selector_covers_nothing_and_an_empty_one_all(counted: Desk) -
     written(counted.delete(keep))
     counted.budget("all", minAvailable=9, selector={})
     assert answer(counted.evict(b)) == TOO_MANY
+
+
+def test_a_budget_without_a_spec_covers_nothing(counted: Desk) -> None:
+    pod = counted.running("a")
+    counted.create(POD_DISRUPTION_BUDGET, bodies.body(metadata={"name": "b", "namespace": SPACE}))
+    written(counted.evict(pod))
 
 
 def test_pods_that_do_not_serve_go_without_asking(counted: Desk) -> None:

@@ -23,12 +23,12 @@ from stretto.daemons.scheduler import plane_config
 from stretto.daemons.wire.binder import BinderPlane
 from stretto.daemons.wire.controller import ControllerPlane
 from stretto.daemons.wire.dispatcher import DispatcherConfig, DispatcherPlane
-from stretto.daemons.wire.passing import PassingStore
 from stretto.daemons.wire.shard import ShardConfig, ShardPlane
 from stretto.framework.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.preemption import PreemptionRules
 from stretto.stores.memory import MemoryStore
+from stretto.stores.passing import PassingStore
 from stretto.stores.render import render
 from stretto.stores.store import (
     Bind,

@@ -71,13 +71,12 @@ def decode_changed(kind: Kind, body: bytes) -> PodHead | ObjectHead:
     return head
 
 
-def place_of(kind: Kind, head: PodHead | ObjectHead, rng: Rng) -> tuple[str, str]:
+def place_of(kind: Kind, name: str, head: PodHead | ObjectHead, rng: Rng) -> tuple[str, str]:
     """Namespace and name of a new object; a missing name is made from ``generateName``."""
-    meta = head.metadata
-    name = meta.name or made_up(head, rng)
+    name = name or made_up(head, rng)
     if not is_dns_subdomain(name):
         dns_subdomain(name, f"{kind.kind.lower()}.metadata.name")
-    namespace = meta.namespace
+    namespace = head.metadata.namespace
     if kind.namespaced:
         return namespace or DEFAULT_NAMESPACE, name
     if namespace:

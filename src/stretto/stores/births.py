@@ -1,6 +1,6 @@
 """Drafting new objects: a hot path of the store. A pod is decoded here once, for everybody."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -8,21 +8,15 @@ import msgspec
 from stretto.api.heads import ObjectHead, PodHead
 from stretto.api.kinds import POD
 from stretto.api.names import is_dns_subdomain
+from stretto.base.arrays import WORTHWHILE
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.stores.admission import (
-    DEFAULT_NAMESPACE,
-    decode_object,
-    decode_pod,
-    made_up,
-    place_of,
-)
+from stretto.stores.admission import DEFAULT_NAMESPACE, decode_object, made_up, place_of
 from stretto.stores.changes import invalid
+from stretto.stores.patterns import Patterns
 from stretto.stores.store import Code, Event, EventType, Outcome, Record, Replies, Reply
-from stretto.stores.table import Draft, Space
+from stretto.stores.table import Draft
 
-WORTHWHILE: Final = 8
-"""Pods in one call from which columns are quicker than one by one."""
 NAME_TRIES: Final = 8
 """How often a made-up name is made anew when it is taken, as an API server does."""
 
@@ -39,6 +33,8 @@ class Birth(msgspec.Struct, frozen=True, gc=False):
     created: str
     #: Where endings of made-up names come from.
     rng: Rng
+    #: What reads the pods.
+    patterns: Patterns
 
 
 def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies:
@@ -47,100 +43,104 @@ def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies
         drafted_at_once = _draft_pods(draft, bodies, birth)
         if drafted_at_once is not None:
             return drafted_at_once
-    kind, spaces, staged = draft.table.kind, draft.table.spaces, draft.staged
-    events, version = draft.events, draft.version
-    identity, created, rng = birth.identity, birth.created, birth.rng
-    added, ok, none = EventType.ADDED, Outcome.OK, Code.NONE
-    pods = kind == POD
-    replies: Replies = []
-    answer = replies.append
-    namespace: str | None = None
-    drafted: Space = {}
-    space: Mapping[str, Record] = {}
-    for body in bodies:
-        try:
-            head = decode_pod(body) if pods else decode_object(kind, body)
-            place, name = place_of(kind, head, rng)
-        except InputError as error:
-            answer(invalid(error))
-            continue
-        if place != namespace:
-            namespace = place
-            space = spaces.get(place, {})
-            drafted = staged.setdefault(place, {})
-        if name in space or name in drafted:
-            free = "" if head.metadata.name else _free_name(head, (space, drafted), rng)
-            if not free:
-                answer(_taken(draft, place, name))
-                continue
-            name = free
-        version += 1
-        pod = head if isinstance(head, PodHead) else None
-        node = "" if pod is None else pod.spec.node_name
-        uid = f"{identity}{version:012x}"
-        new = Record(kind, place, name, uid, version, body, node, None, created)
-        drafted[name] = new
-        events.append(Event(added, new, pod))
-        answer(Reply(ok, none, "", new))
-    draft.version = version
-    draft.olds = [None] * len(events)
-    return replies
+    return [_draft_one(draft, body, birth) for body in bodies]
+
+
+def _draft_one(draft: Draft, body: bytes, birth: Birth) -> Reply:
+    """Add one object, or say why it cannot be added."""
+    kind, pod = draft.table.kind, None
+    head: PodHead | ObjectHead
+    try:
+        if kind == POD:
+            given, pod = birth.patterns.read_one(body)
+            head = pod
+        else:
+            head = decode_object(kind, body)
+            given = head.metadata.name
+        namespace, name = place_of(kind, given, head, birth.rng)
+    except InputError as error:
+        return invalid(error)
+    old = draft.find(namespace, name)
+    if old is not None:
+        free = "" if given else _free_name(draft, namespace, head, birth.rng)
+        if not free:
+            return _taken(old)
+        name = free
+    ending = (pod and pod.metadata.deletion_timestamp) or ""
+    return _add(draft, birth, namespace, [(name, body, pod)], ending)[0]
 
 
 def _draft_pods(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies | None:
     """Add sound pods of one namespace, all of them new; ``None`` where they are anything else."""
     try:
-        heads = [decode_pod(body) for body in bodies]
+        names, heads = zip(*birth.patterns.read(bodies), strict=True)
     except InputError:
         return None
-    metas = [head.metadata for head in heads]
-    names, namespace = [meta.name for meta in metas], metas[0].namespace
-    if not all(map(is_dns_subdomain, names)) or {meta.namespace for meta in metas} != {namespace}:
+    apart = {id(head): head.metadata for head in heads}.values()
+    namespaces, unchecked = {meta.namespace for meta in apart}, [meta.name for meta in apart]
+    if len(namespaces) != 1 or not all(names) or not all(map(_is_sound, unchecked)):
         return None
-    namespace = namespace or DEFAULT_NAMESPACE
-    drafted = draft.staged.setdefault(namespace, {})
+    if any(meta.deletion_timestamp for meta in apart):
+        return None
+    namespace = namespaces.pop() or DEFAULT_NAMESPACE
     taken = draft.table.spaces.get(namespace, {})
-    if drafted or not taken.keys().isdisjoint(names) or len(set(names)) < len(names):
+    if not taken.keys().isdisjoint(names) or len(set(names)) < len(names):
         return None
-    identity, created = birth.identity, birth.created
-    versions = range(draft.version + 1, draft.version + 1 + len(bodies))
+    return _add(draft, birth, namespace, list(zip(names, bodies, heads, strict=True)))
+
+
+def _add(
+    draft: Draft,
+    birth: Birth,
+    namespace: str,
+    born: Sequence[tuple[str, bytes, PodHead | None]],
+    deleting: str = "",
+) -> Replies:
+    """Add objects whose names are free: name, body and, of a pod, what was read of it.
+
+    All of them are born terminating where ``deleting`` says since when.
+    """
+    kind, identity, created = draft.table.kind, birth.identity, birth.created
     records = [
         Record(
-            POD,
+            kind,
             namespace,
             name,
             f"{identity}{version:012x}",
             version,
             body,
-            head.spec.node_name,
+            "" if pod is None else pod.spec.node_name,
             None,
             created,
+            deleting,
         )
-        for name, version, body, head in zip(names, versions, bodies, heads, strict=True)
+        for version, (name, body, pod) in enumerate(born, draft.version + 1)
     ]
-    drafted.update(zip(names, records, strict=True))
+    draft.staged.setdefault(namespace, {}).update({each.name: each for each in records})
     added, ok, none = EventType.ADDED, Outcome.OK, Code.NONE
     draft.events += [
-        Event(added, record, head) for record, head in zip(records, heads, strict=True)
+        Event(added, record, pod) for record, (_, _, pod) in zip(records, born, strict=True)
     ]
     draft.olds += [None] * len(records)
-    draft.version = versions[-1]
+    draft.version += len(records)
     return [Reply(ok, none, "", record) for record in records]
 
 
-def _free_name(
-    head: PodHead | ObjectHead, taken: tuple[Mapping[str, object], ...], rng: Rng
-) -> str:
+def _is_sound(name: str) -> bool:
+    """Whether a head names its pod well, or names none because many pods share it."""
+    return not name or is_dns_subdomain(name)
+
+
+def _free_name(draft: Draft, namespace: str, head: PodHead | ObjectHead, rng: Rng) -> str:
     """Another made-up name, or the empty text where all tries were taken."""
     for _ in range(NAME_TRIES):
         name = made_up(head, rng)
-        if not any(name in names for names in taken):
+        if draft.find(namespace, name) is None:
             return name
     return ""
 
 
-def _taken(draft: Draft, namespace: str, name: str) -> Reply:
-    old = draft.find(namespace, name)
-    place = f"{namespace}/{name}" if namespace else name
-    text = f"{draft.table.kind.kind} {place} exists already"
+def _taken(old: Record) -> Reply:
+    place = f"{old.namespace}/{old.name}" if old.namespace else old.name
+    text = f"{old.kind.kind} {place} exists already"
     return Reply(Outcome.CONFLICT, Code.ALREADY_EXISTS, text, old)

@@ -34,8 +34,8 @@ Scale = Callable[[str, OwnerFacts], int | None]
 class _Body(msgspec.Struct, frozen=True, gc=False):
     """The part of a budget object that matters here."""
 
-    #: The budget.
-    spec: PodDisruptionBudgetSpec
+    #: The budget; absent, as Kubernetes allows, it covers no pod.
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
 
 
 class Budget(msgspec.Struct, frozen=True, gc=False):
@@ -213,9 +213,14 @@ class Budgets:
 
     def spend(self, pod: Record) -> None:
         """The pod is being evicted: later evictions count it as down."""
-        for tally in self._tallies.values():
-            counted = tally.put(pod.uid, None)
-            if counted is not None and self._wanted(pod.namespace, counted.owner) is None:
+        for budget in self._budgets.spaces.get(pod.namespace, {}).values():
+            tally = self._tallies.get(budget.uid)
+            counted = None if tally is None else tally.put(pod.uid, None)
+            if (
+                tally is not None
+                and counted is not None
+                and self._wanted(pod.namespace, counted.owner) is None
+            ):
                 tally.owed += 1
 
     def allowances(self) -> dict[str, int]:
@@ -238,15 +243,16 @@ class Budgets:
 
     def _of(self, namespace: str) -> list[_Tally]:
         """The tallies of a namespace's budgets, up to date; those of gone budgets are dropped."""
-        tallies = []
+        tallies, new = [], False
         records = self._budgets.spaces.get(namespace, {}).values()
         for record in records:
             tally = self._tallies.get(record.uid)
             if tally is None or tally.record.version != record.version:
-                tally = self._tallies[record.uid] = _Tally(record)
+                tally, new = _Tally(record), True
+                self._tallies[record.uid] = tally
             tally.catch_up(self._pods)
             tallies.append(tally)
-        if len(self._tallies) > 2 * self._count_budgets() + 16:
+        if new and len(self._tallies) > 2 * self._count_budgets() + 16:
             self._tallies = {tally.record.uid: tally for tally in tallies}
         return tallies
 

@@ -42,7 +42,7 @@ def merged(body: bytes | msgspec.Raw, patch: Mapping[str, Any]) -> bytes:
     for key, value in patch.items():
         if value is None:
             fields.pop(key, None)
-        elif isinstance(value, Mapping):
+        elif type(value) is dict or isinstance(value, Mapping):
             old = fields.get(key)
             fields[key] = msgspec.Raw(merged(old if old and is_object(old) else b"{}", value))
         else:

@@ -110,6 +110,8 @@ class SqliteJournal:
                 rows.setdefault(_INSERT, []).append((*body, new.body))
                 if new.node:
                     rows.setdefault(_BIND, []).append(_binding(new.version, new))
+                if new.deleting:
+                    rows.setdefault(_MARK, []).append((new.version, new.deleting, new.version))
             elif event.type is EventType.DELETED:
                 key = (self._key(new.uid),)
                 rows.setdefault(_DROP, []).append(key)

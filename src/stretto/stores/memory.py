@@ -20,6 +20,7 @@ from stretto.stores.changes import draft_deletion, draft_patch, draft_status_pat
 from stretto.stores.facts import OwnerFacts
 from stretto.stores.history import HISTORY, History, HistoryWatch
 from stretto.stores.listing import Pager, test_of
+from stretto.stores.patterns import Patterns
 from stretto.stores.pods import draft_binds, draft_evictions, draft_units
 from stretto.stores.store import (
     EVERYTHING,
@@ -97,6 +98,7 @@ class MemoryStore:
         self._version = self._floor = origin.version
         self._tables: dict[Kind, Table] = {}
         self._pager = Pager()
+        self._patterns = Patterns()
         pods, budgets = self._table(POD), self._table(POD_DISRUPTION_BUDGET)
         self._budgets = Budgets(pods, budgets, self._scale)
 
@@ -138,7 +140,7 @@ class MemoryStore:
     def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
         """Add objects; uid, version and creation time are given by the store."""
         draft = self._draft(kind)
-        birth = Birth(self._identity, timestamp(self._clock.now()), self._rng)
+        birth = Birth(self._identity, timestamp(self._clock.now()), self._rng, self._patterns)
         return self._commit(draft, draft_births(draft, bodies, birth))
 
     def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:

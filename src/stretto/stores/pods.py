@@ -1,13 +1,14 @@
 """Drafting the two verbs of pods: binds, alone or a whole unit together, and evictions.
 
-Binding is the hot path of the store: one loop, no copy of the body, a record of a few words.
+Binding is the hot path of the store: runs of pods at once, no copy of a body, records of a few
+words.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Final
 
 from stretto.api.kinds import POD
+from stretto.base.arrays import WORTHWHILE
 from stretto.stores.budgets import Budgets
 from stretto.stores.changes import leave, not_found
 from stretto.stores.store import (
@@ -22,11 +23,7 @@ from stretto.stores.store import (
     Reply,
     UnitReplies,
 )
-from stretto.stores.table import Draft, Space
-
-WORTHWHILE: Final = 8
-"""Binds in one call from which columns are quicker than one by one."""
-_NO_SPACE: Final[Space] = {}
+from stretto.stores.table import Draft
 
 
 def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies:
@@ -35,43 +32,19 @@ def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]
         bound = _bind_all(draft, binds, nodes)
         if bound is not None:
             return bound
-    spaces, staged = draft.table.spaces, draft.staged
-    events, olds, version = draft.events, draft.olds, draft.version
-    modified, ok, none = EventType.MODIFIED, Outcome.OK, Code.NONE
-    replies: Replies = []
-    answer = replies.append
-    namespace: str | None = None
-    drafted: Space = {}
-    space: Mapping[str, Record | None] = {}
-    for bind in binds:
-        if bind.namespace != namespace:
-            namespace = bind.namespace
-            space = spaces.get(namespace, _NO_SPACE)
-            drafted = staged.setdefault(namespace, {})
-        name, node = bind.name, bind.node
-        old = drafted.get(name) or space.get(name)
-        if old is None or old.uid != bind.uid or old.node or old.deleting or node not in nodes:
-            answer(_not_bound(draft, bind, old))
-            continue
-        version += 1
-        notes = bind.annotations
-        new = Record(
-            POD,
-            namespace,
-            name,
-            old.uid,
-            version,
-            old.body,
-            node,
-            None if notes is None else dict(notes),
-            old.created,
-        )
-        drafted[name] = new
-        events.append(Event(modified, new, None, True))
-        olds.append(old)
-        answer(Reply(ok, none, "", new))
-    draft.version = version
-    return replies
+    return [_bind_one(draft, bind, nodes) for bind in binds]
+
+
+def _bind_one(draft: Draft, bind: Bind, nodes: Mapping[str, Record]) -> Reply:
+    """Bind one pod, or say why it cannot be bound."""
+    old = draft.find(bind.namespace, bind.name)
+    if old is None:
+        return not_found(draft, bind.namespace, bind.name)
+    if old.uid != bind.uid:
+        return _namesake(old)
+    if old.node or old.deleting or bind.node not in nodes:
+        return _not_bound(bind, old)
+    return Reply(Outcome.OK, record=draft.put(old, _bound(old, bind, draft.version + 1), bind=True))
 
 
 def _bind_all(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies | None:
@@ -80,9 +53,8 @@ def _bind_all(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) 
     if len(namespaces) != 1:
         return None
     (namespace,) = namespaces
-    drafted = draft.staged.setdefault(namespace, {})
     names = [bind.name for bind in binds]
-    if drafted or len(set(names)) < len(names):
+    if draft.staged.get(namespace) or len(set(names)) < len(names):
         return None
     found = list(map(draft.table.spaces.get(namespace, {}).get, names))
     olds = [old for old in found if old is not None and not (old.node or old.deleting)]
@@ -91,26 +63,21 @@ def _bind_all(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) 
     if not nodes.keys() >= {bind.node for bind in binds}:
         return None
     versions = range(draft.version + 1, draft.version + 1 + len(binds))
-    records = [
-        Record(
-            POD,
-            namespace,
-            old.name,
-            old.uid,
-            version,
-            old.body,
-            bind.node,
-            None if bind.annotations is None else dict(bind.annotations),
-            old.created,
-        )
-        for old, bind, version in zip(olds, binds, versions, strict=True)
-    ]
-    drafted.update(zip(names, records, strict=True))
+    records = list(map(_bound, olds, binds, versions))
+    draft.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
     modified, ok, none = EventType.MODIFIED, Outcome.OK, Code.NONE
     draft.events += [Event(modified, record, None, True) for record in records]
     draft.olds += olds
     draft.version = versions[-1]
     return [Reply(ok, none, "", record) for record in records]
+
+
+def _bound(old: Record, bind: Bind, version: int) -> Record:
+    """A pod's record once it is bound; the body stays shared."""
+    notes = None if bind.annotations is None else dict(bind.annotations)
+    return Record(
+        POD, old.namespace, old.name, old.uid, version, old.body, bind.node, notes, old.created
+    )
 
 
 def draft_units(
@@ -157,12 +124,8 @@ def draft_evictions(
     return replies
 
 
-def _not_bound(draft: Draft, bind: Bind, old: Record | None) -> Reply:
-    """The answer to a bind that makes no new record."""
-    if old is None:
-        return not_found(draft, bind.namespace, bind.name)
-    if old.uid != bind.uid:
-        return _namesake(old)
+def _not_bound(bind: Bind, old: Record) -> Reply:
+    """The answer to a bind of a pod that has a node or leaves, or to a node that is not there."""
     if old.node == bind.node:
         return Reply(Outcome.OK, record=old)
     if old.node or old.deleting:

@@ -9,38 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from stretto.api.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.stores.births import IDENTITY_CHARS
-from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.history import HISTORY
 from stretto.stores.journal import SqliteJournal, read_records
 from stretto.stores.memory import MemoryStore, Origin
+from stretto.stores.passing import PassingStore
 from stretto.stores.schema import connect_reading, opening_error
-from stretto.stores.store import (
-    EVERYTHING,
-    Bind,
-    Deletion,
-    Eviction,
-    Listing,
-    Patch,
-    Record,
-    Replies,
-    Selection,
-    UnitReplies,
-    Update,
-    Watch,
-)
+from stretto.stores.store import Bind, Record, UnitReplies
 from stretto.stores.table import JournalError
 
 
-class SqliteStore:
-    """A store in a SQLite file."""
-
-    #: All of them.
-    capabilities = EMBEDDED
+class SqliteStore(PassingStore):
+    """A store in a SQLite file: one in memory, whose journal is the file."""
 
     def __init__(self, path: Path, clock: Clock, rng: Rng, history: int = HISTORY) -> None:
         """Open a store, or begin one where there is no file.
@@ -59,6 +42,7 @@ class SqliteStore:
         self._journal = SqliteJournal(path, rng.uid()[:IDENTITY_CHARS])
         origin = Origin(self._journal.identity, self._journal.version)
         self._memory = MemoryStore(clock, rng, history, self._journal, origin)
+        super().__init__(self._memory)
         try:
             self._memory.seed(self._journal.records())
         except BaseException:
@@ -70,49 +54,9 @@ class SqliteStore:
         """Version of the last write."""
         return self._memory.version
 
-    def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, or ``None``."""
-        return self._memory.get(kind, namespace, name)
-
-    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
-        """The objects of a kind that the selection names."""
-        return self._memory.list(kind, selection)
-
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``; from before a restart they are too old."""
-        return self._memory.watch(kind, since)
-
-    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects; uid, version and creation time are given by the store."""
-        return self._memory.create(kind, bodies)
-
-    def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
-        """Replace objects; their status is left alone."""
-        return self._memory.update(kind, updates)
-
-    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; status is left alone."""
-        return self._memory.patch(kind, patches)
-
-    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else is left alone."""
-        return self._memory.patch_status(kind, patches)
-
-    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects (those with finalizers are only marked)."""
-        return self._memory.delete(kind, deletions)
-
-    def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods to nodes, in one transaction."""
-        return self._memory.bind(binds)
-
     def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
         """Bind units in one transaction, each with all of its pods or with none."""
         return self._memory.bind_units(units)
-
-    def evict(self, evictions: Sequence[Eviction]) -> Replies:
-        """Evict pods within their disruption budgets."""
-        return self._memory.evict(evictions)
 
     def allowances(self) -> Mapping[str, int]:
         """How many more pods each disruption budget lets go now, by the budget's uid."""

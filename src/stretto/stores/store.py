@@ -10,7 +10,8 @@ Memory, SQLite and a Kubernetes API server all answer to it and pass one suite o
 - records are immutable: a change makes a new record.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from enum import Enum, IntEnum
 from typing import Any, Protocol
 
@@ -99,6 +100,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     #: The object after the change; for a deletion its last state with the deletion's version.
     record: Record
     #: The pod's head where the store has decoded it anyway; ``None`` means decode when needed.
+    #: Pods that differ in their names alone may share one, which then has no name.
     head: PodHead | None = None
     #: Nothing changed but what a bind writes: the node and its annotations.
     bind: bool = False
@@ -225,6 +227,12 @@ EVERYTHING = Selection()
 Replies = list[Reply]
 """The answers to a batch, in its order. It has a name because ``Store.list`` hides ``list``."""
 
+BeginBind = Callable[[Sequence["Bind"]], Future[Replies]]
+"""Sends binds and does not wait for the answers."""
+
+BeginPatches = Callable[[Kind, Sequence["Patch"]], Future[Replies]]
+"""Sends patches of statuses and does not wait for the answers."""
+
 UnitReplies = list[Replies]
 """The answers to units of binds, in their order."""
 
@@ -295,6 +303,18 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections; nothing acknowledged is lost."""
+        ...
+
+
+class LateStore(Store, Protocol):
+    """A store behind a network: whoever writes may go on before the answers come."""
+
+    def begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
+        """Send binds as ``bind`` does; the answers come later."""
+        ...
+
+    def begin_patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Future[Replies]:
+        """Send patches as ``patch_status`` does; the answers come later."""
         ...
 
 

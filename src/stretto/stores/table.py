@@ -96,10 +96,10 @@ class Draft:
             return drafted[name]
         return self.table.find(namespace, name)
 
-    def put(self, old: Record, new: Record) -> Record:
+    def put(self, old: Record, new: Record, *, bind: bool = False) -> Record:
         """Replace a record; the new one carries the next version already."""
         self.staged.setdefault(old.namespace, {})[old.name] = new
-        self._log(Event(EventType.MODIFIED, new), old)
+        self._log(Event(EventType.MODIFIED, new, None, bind), old)
         return new
 
     def remove(self, old: Record, last: Record) -> Record:

@@ -59,6 +59,18 @@ def test_an_event_of_a_new_pod_carries_its_head() -> None:
     assert head.metadata.name == "web"
 
 
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_pod_that_is_born_terminating_is_being_deleted(count: int) -> None:
+    since = "2026-01-01T00:00:00Z"
+    mark = f'"deletionTimestamp":"{since}",'
+    born = [
+        f'{{"metadata":{{{text}"name":"p{i}"}},"spec":{{}}}}'.encode()
+        for i, text in enumerate([mark, ""] * count)
+    ]
+    deleting = [done(reply).deleting for reply in memory().create(POD, born)]
+    assert deleting == [since, ""] * count
+
+
 def test_a_body_is_kept_as_it_came_and_shared_by_the_bind() -> None:
     store = memory()
     add_nodes(store, "n1")

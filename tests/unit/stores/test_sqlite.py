@@ -102,6 +102,16 @@ def test_a_pod_made_with_a_node_still_has_it_after_a_restart(
         assert found.node == "n1"
 
 
+def test_a_pod_born_terminating_still_is_after_a_restart(store: SqliteStore, path: Path) -> None:
+    since = "2026-01-01T00:00:00Z"
+    body = f'{{"metadata":{{"name":"a","deletionTimestamp":"{since}"}},"spec":{{}}}}'
+    done(store.create(POD, [body.encode()])[0])
+    with opened_again(store, path) as again:
+        found = again.get(POD, SPACE, "a")
+        assert found is not None
+        assert found.deleting == since
+
+
 def test_seeded_records_survive_and_share_their_bodies(store: SqliteStore, path: Path) -> None:
     body = bodies.pod("any")
     pods = [Record(POD, SPACE, f"p{n}", f"uid-{n}", n + 1, body, "n1") for n in range(50)]

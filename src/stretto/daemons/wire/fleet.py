@@ -98,7 +98,7 @@ class Fleet:
         for event in events:
             if event.type is EventType.DELETED:
                 member = self.members.get(event.record.name)
-                if member is not None and member.record is not None:
+                if member is not None:
                     member.record = None
             elif event.type is not EventType.BOOKMARK:
                 self._see(event.record, now)

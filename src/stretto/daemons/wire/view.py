@@ -23,7 +23,7 @@ from stretto.api.patch import PatchType
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.daemons.wire.owners import NodeWatch, Owners
-from stretto.daemons.wire.passing import PassingStore
+from stretto.stores.passing import PassingStore
 from stretto.stores.store import (
     EVERYTHING,
     Code,
@@ -67,6 +67,8 @@ class Known(msgspec.Struct):
     since: float = 0.0
     #: How often it came back to the role.
     returns: int = 0
+    #: Clock time before which the dispatcher does not try to take it back again.
+    again_at: float = 0.0
 
 
 class View(PassingStore):
@@ -317,7 +319,7 @@ class View(PassingStore):
         self.known[uid] = known
         if before is not None:
             known.shown, known.returns = before.shown, before.returns
-            known.until, known.since = before.until, before.since
+            known.until, known.since, known.again_at = before.until, before.since, before.again_at
         return self._shown(event, known, before, is_listed=is_listed)
 
     def _shown(

@@ -1,4 +1,4 @@
-"""A store that passes everything on to another: what views are made from."""
+"""A store that passes everything on to another: what stands before a store is made from it."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,10 @@ from stretto.stores.store import (
 
 
 class PassingStore:
-    """Answers as the store behind it does."""
+    """Answers as the store behind it does; what it does otherwise is said by whoever is made of it.
+
+    Only what every store has is passed on: binding whole units is not.
+    """
 
     def __init__(self, inner: Store) -> None:
         """Stand before a store."""
@@ -29,7 +32,7 @@ class PassingStore:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the store behind; units are never bound in one transaction."""
+        """Those of the store behind."""
         return self._inner.capabilities
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
