@@ -17,7 +17,7 @@ from stretto.base.errors import NotFoundError, StrettoError
 
 ADMIN: Final = "admin"
 """The user who may do everything."""
-_DAYS: Final = "30"
+_DAYS: Final = 30
 """No run lives longer."""
 _KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
@@ -75,10 +75,16 @@ class Credentials:
         ]
         self.token_file.write_text("".join(lines), encoding="utf-8")
 
-    def client(self, user: User) -> KeyPair:
-        """A client certificate: the name is its CN, the groups are its organisations."""
+    def client(self, user: User, days: int = _DAYS) -> KeyPair:
+        """A client certificate: the name is its CN, the groups are its organisations.
+
+        Args:
+            user: whose it is.
+            days: for how long it is good; below 0 it has expired so many days ago.
+        """
         subject = f"/CN={user.name}" + "".join(f"/O={group}" for group in user.groups)
-        return self._signed(f"client-{user.name.replace(':', '-')}", subject, "clientAuth")
+        name = f"client-{user.name.replace(':', '-')}"
+        return self._signed(name, subject, "clientAuth", days)
 
     def foreign_authority(self) -> Path:
         """The certificate of an authority that has signed nothing here."""
@@ -104,9 +110,9 @@ class Credentials:
 
     def _authority(self, pair: KeyPair, name: str) -> None:
         out = ("-keyout", str(pair.key), "-out", str(pair.cert))
-        _openssl("req", "-x509", *_KEY, *out, "-subj", f"/CN={name}", "-days", _DAYS)
+        _openssl("req", "-x509", *_KEY, *out, "-subj", f"/CN={name}", "-days", str(_DAYS))
 
-    def _signed(self, name: str, subject: str, use: str) -> KeyPair:
+    def _signed(self, name: str, subject: str, use: str, days: int = _DAYS) -> KeyPair:
         pair = KeyPair(self._folder / f"{name}.crt", self._folder / f"{name}.key")
         request, form = self._folder / f"{name}.csr", self._folder / f"{name}.ext"
         form.write_text(
@@ -115,7 +121,7 @@ class Credentials:
         _openssl("req", *_KEY, "-keyout", str(pair.key), "-out", str(request), "-subj", subject)
         signer = ("-CA", str(self.ca.cert), "-CAkey", str(self.ca.key), "-CAcreateserial")
         files = ("-in", str(request), "-out", str(pair.cert), "-extfile", str(form))
-        _openssl("x509", "-req", *signer, *files, "-days", _DAYS)
+        _openssl("x509", "-req", *signer, *files, "-days", str(days))
         return pair
 
 

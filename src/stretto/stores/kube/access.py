@@ -6,6 +6,7 @@ minute and whenever the server does not take one, so rotation needs no restart.
 """
 
 import os
+import re
 import ssl
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,9 +16,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from stretto.base.errors import InputError
+from stretto.stores.kube.oidc import OpenId
 
 ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its service account."""
+_VALIDITY: Final = re.compile(
+    rb"\x30[\x1e\x20\x22](?:\x17\x0d\d{12}Z|\x18\x0f\d{14}Z)(?:\x17\x0d(\d{12})Z|\x18\x0f(\d{14})Z)"
+)
+"""A certificate's validity in DER: from when until when, each with two digits of the year (until
+2049) or four (RFC 5280, 4.1.2.5)."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -34,6 +41,8 @@ class Login(msgspec.Struct, frozen=True):
     server_name: str = ""
     #: Proxy to go through; empty for none.
     proxy: str = ""
+    #: What we show and where it is from, for messages.
+    shown: str = ""
 
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -67,6 +76,7 @@ class KubeconfigAccess:
         self.where = str(path) if path is not None else named
         self._context = context or None
         self._loader: Any = None
+        self._open_id = OpenId()
 
     @property
     def namespace(self) -> str:
@@ -84,7 +94,7 @@ class KubeconfigAccess:
             if self._loader is None or renew:
                 self._loader = self._new_loader()
             await self._loader.load_and_set(found)
-            return _login_of(found)
+            return _login_of(found, self.where)
         except InputError:
             raise
         except Exception as error:  # the loader lets out whatever its parsers and plugins raise
@@ -98,8 +108,19 @@ class KubeconfigAccess:
         # Imported here: it costs half a second, and only those who talk to a cluster need it.
         from kubernetes_asyncio.config import kube_config
 
+        ours = self._open_id
+
+        class Loader(kube_config.KubeConfigLoader):
+            """The loader, but for OpenID Connect."""
+
+            async def _load_oid_token(self) -> str:
+                assert self._user is not None
+                config = self._user["auth-provider"].value.get("config")
+                self.token = f"Bearer {await ours.token(config or {})}"
+                return str(self.token)
+
         merged = kube_config.KubeConfigMerger(self.where).config
-        return kube_config.KubeConfigLoader(merged, active_context=self._context)
+        return Loader(merged, active_context=self._context)
 
     def _check_present(self) -> None:
         files = [each for each in self.where.split(os.pathsep) if each]
@@ -135,7 +156,8 @@ class AccountAccess:
         except (OSError, ValueError) as error:
             hint = "mount a service account into the pod, or name a kubeconfig"
             raise InputError("service account", str(self._folder), str(error), hint) from error
-        return Login(self._server, self._context, f"Bearer {token}")
+        shown = f"the token in {self._folder / 'token'}"
+        return Login(self._server, self._context, f"Bearer {token}", shown=shown)
 
 
 def access_from(path: Path | None, context: str = "") -> Access:
@@ -157,8 +179,8 @@ def _server_of_environment() -> str:
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
-def _login_of(found: SimpleNamespace) -> Login:
-    """What kubernetes_asyncio's loader has found, as a login."""
+def _login_of(found: SimpleNamespace, where: str) -> Login:
+    """What kubernetes_asyncio's loader has found in a kubeconfig, as a login."""
     server = str(found.host).rstrip("/")
     parts = urlsplit(server)
     if parts.scheme not in ("https", "http") or not parts.hostname:
@@ -172,7 +194,31 @@ def _login_of(found: SimpleNamespace) -> Login:
         authorization,
         str(getattr(found, "tls_server_name", "") or ""),
         str(getattr(found, "proxy", "") or ""),
+        f"{_shown(found, bool(authorization))} of kubeconfig {where}",
     )
+
+
+def _shown(found: SimpleNamespace, has_token: bool) -> str:
+    """What a kubeconfig lets us show; of a certificate also until when it is good."""
+    certificate = getattr(found, "cert_file", None)
+    if has_token or not certificate:
+        return "the token" if has_token else "neither token nor client certificate"
+    try:
+        raw = ssl.PEM_cert_to_DER_cert(_first_pem(Path(certificate).read_text(encoding="ascii")))
+    except (OSError, ValueError):
+        return "the client certificate"
+    end = _VALIDITY.search(raw)
+    if end is None:
+        return "the client certificate"
+    text = f"20{end[1].decode()}" if end[1] else end[2].decode()
+    day, time = f"{text[:4]}-{text[4:6]}-{text[6:8]}", f"{text[8:10]}:{text[10:12]}:{text[12:14]}"
+    return f"the client certificate (valid until {day}T{time}Z)"
+
+
+def _first_pem(text: str) -> str:
+    """The first certificate of a file: one's own, before those of who signed it."""
+    start, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
+    return text[start : end + len(ssl.PEM_FOOTER)]
 
 
 def _context_of(found: SimpleNamespace) -> ssl.SSLContext:

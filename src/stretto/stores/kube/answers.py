@@ -12,7 +12,7 @@ from stretto.base.errors import (
     TooOldError,
     UnreachableError,
 )
-from stretto.stores.kube.line import Answer
+from stretto.stores.kube.messages import Answer
 from stretto.stores.store import Code, Outcome, Reply
 
 _SAID: Final = 300
@@ -72,7 +72,10 @@ _DECODER: Final = msgspec.json.Decoder(Status)
 def status_of(answer: Answer) -> Status:
     """The Status in an answer; what is none becomes one."""
     try:
-        return _DECODER.decode(answer.body)
+        status = _DECODER.decode(answer.body)
+        if answer.shown:
+            status = msgspec.structs.replace(status, message=f"{status.message}: {answer.shown}")
+        return status
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         text = answer.body[:_SAID].decode("utf-8", "replace").strip()
         return Status(text or f"HTTP status {answer.status}", code=answer.status)

@@ -10,56 +10,20 @@ import contextlib
 import socket
 import ssl
 import weakref
-from typing import Final, NamedTuple
+from typing import Final
 
 import aiohttp
-import msgspec
 from yarl import URL
 
 from stretto.base.errors import InputError, StrettoError, UnreachableError
 from stretto.stores.kube.access import Access, Login
+from stretto.stores.kube.kept import Kept
+from stretto.stores.kube.messages import JSON, Answer, LostError, NotSentError, Request, why_not
 from stretto.stores.kube.options import KubeOptions
 
 _FAREWELLS: Final = 100
 _FAREWELL: Final = 0.01
 """Connections that were closed may take so many seconds, so many times, to be gone."""
-JSON: Final = "application/json"
-
-
-class Request(msgspec.Struct, frozen=True, gc=False):
-    """One request."""
-
-    #: HTTP method.
-    method: str
-    #: Path with its query.
-    path: str
-    #: Body; empty for none.
-    body: bytes = b""
-    #: Type of the body.
-    content: str = JSON
-
-
-class Answer(NamedTuple):
-    """What the server said."""
-
-    #: HTTP status.
-    status: int
-    #: Body.
-    body: bytes
-    #: Seconds that it asks us to wait.
-    retry_after: float | None = None
-
-
-class NotSentError(StrettoError):
-    """Nobody has seen the request."""
-
-
-class LostError(StrettoError):
-    """The request may have been seen, and its answer is not known."""
-
-
-class SilentError(LostError):
-    """Nothing came for too long; the connection may be dead."""
 
 
 class Line:
@@ -74,15 +38,19 @@ class Line:
         self._read_at = 0.0
         self._lock = asyncio.Lock()
         self._session: aiohttp.ClientSession | None = None
+        self._kept = Kept(options)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def login(self, refused: Login | None = None) -> Login:
         """The login to use; ``refused`` is one that the server did not take."""
         loop = asyncio.get_running_loop()
+        known = self._login
+        if refused is None and known is not None and self._is_fresh(loop.time()):
+            return known
         async with self._lock:
             known = self._login
             renew = refused is not None and refused is known
-            if known is None or renew or loop.time() - self._read_at > self.options.token_every:
+            if known is None or renew or not self._is_fresh(loop.time()):
                 try:
                     self._login = known = await self._access.login(renew=renew)
                 except InputError:
@@ -91,6 +59,9 @@ class Line:
                     # A file that is being replaced: what we have may still be good.
                 self._read_at = loop.time()
         return known
+
+    def _is_fresh(self, now: float) -> bool:
+        return now - self._read_at <= self.options.token_every
 
     async def exchange(self, request: Request) -> Answer:
         """Send a request and read its answer; a token that is not taken is renewed once.
@@ -106,7 +77,15 @@ class Line:
             renewed = await self.login(refused=login)
             if renewed.authorization != login.authorization or renewed.context is not login.context:
                 answer = await self._once(renewed, request)
+            if answer.status == 401:
+                answer = answer._replace(shown=renewed.shown)
         return answer
+
+    async def prepare(self, count: int) -> None:
+        """Connect before the first request, so that a burst need not wait for that."""
+        login = await self.login()
+        if not login.proxy:
+            await self._kept.prepare(login, count)
 
     async def open(self, path: str) -> aiohttp.ClientResponse:
         """Begin to read a stream; the caller reads and closes it.
@@ -130,6 +109,7 @@ class Line:
 
     async def close(self) -> None:
         """Close all connections."""
+        self._kept.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -142,6 +122,11 @@ class Line:
             await asyncio.sleep(_FAREWELL)
 
     async def _once(self, login: Login, request: Request) -> Answer:
+        if not login.proxy:
+            try:
+                return await self._kept.exchange(login, request)
+            except Exception as error:
+                raise self._told(error, login) from error
         options = self.options
         timeout = aiohttp.ClientTimeout(
             total=options.answer + options.connect, sock_connect=options.connect
@@ -199,12 +184,14 @@ class Line:
         said = str(error) or type(error).__name__
         if isinstance(error, StrettoError):
             return error
-        if isinstance(error, aiohttp.ClientSSLError | ssl.SSLCertVerificationError):
+        if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             hint = (
                 "the kubeconfig's certificate-authority must have signed the server's certificate"
             )
             return UnreachableError(login.server, said, hint)
-        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return NotSentError(why_not(error.os_error))
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
             return NotSentError(said)
         if isinstance(error, aiohttp.ClientError | TimeoutError | OSError):
             return LostError(said)

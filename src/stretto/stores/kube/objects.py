@@ -4,6 +4,7 @@ A body stays the bytes that came, without ``managedFields``: the server's own no
 an object, that nobody here reads and that a write may leave out.
 """
 
+from sys import intern
 from typing import Final
 
 import msgspec
@@ -121,7 +122,7 @@ def lean(kind: Kind, raw: bytes) -> bytes:
     meta = _FIELDS.decode(fields["metadata"])
     if meta.pop("managedFields", None) is not None:
         fields["metadata"] = msgspec.Raw(_ENCODER.encode(meta))
-    return _ENCODER.encode(fields)
+    return memoryview(_ENCODER.encode(fields)).tobytes()  # an encoder's own bytes hold room to grow
 
 
 def _record(kind: Kind, meta: _Meta | MetaHead, body: bytes, node: str) -> Record:
@@ -129,12 +130,12 @@ def _record(kind: Kind, meta: _Meta | MetaHead, body: bytes, node: str) -> Recor
         raise ValueError("no name or no uid")
     return Record(
         kind,
-        meta.namespace,
+        intern(meta.namespace),
         meta.name,
         meta.uid,
         int(meta.resource_version),
         body,
-        node,
+        intern(node),
         None,
         meta.creation_timestamp or "",
         meta.deletion_timestamp or "",

@@ -13,7 +13,7 @@ import msgspec
 from stretto.api.kinds import POD, Kind
 from stretto.base.errors import InputError, StrettoError, UnreachableError
 from stretto.stores.kube.answers import read_error
-from stretto.stores.kube.line import Answer, LostError, NotSentError
+from stretto.stores.kube.messages import Answer, LostError, NotSentError
 from stretto.stores.kube.objects import record_of, version_of
 from stretto.stores.kube.paths import asking, collection, single
 from stretto.stores.kube.sender import Sender

@@ -13,7 +13,7 @@ from stretto.api.kinds import Kind
 from stretto.base.errors import NotAllowedError, StrettoError, UnreachableError
 from stretto.stores.kube.answers import status_of
 from stretto.stores.kube.lanes import Lane
-from stretto.stores.kube.line import Request
+from stretto.stores.kube.messages import Request
 from stretto.stores.kube.paths import collection
 from stretto.stores.kube.sender import Batch, Sender, Write
 from stretto.stores.store import Reply

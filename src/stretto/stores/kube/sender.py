@@ -16,7 +16,8 @@ from stretto.base.errors import StrettoError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.stores.kube.answers import refused, status_of, unknown, unsent
 from stretto.stores.kube.lanes import UNFENCED, WIDTH, Gate, Lane
-from stretto.stores.kube.line import Answer, Line, LostError, NotSentError, Request
+from stretto.stores.kube.line import Line
+from stretto.stores.kube.messages import Answer, LostError, NotSentError, Request
 from stretto.stores.kube.options import Backoff, KubeOptions
 from stretto.stores.store import Replies, Reply
 

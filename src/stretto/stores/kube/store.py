@@ -1,12 +1,15 @@
 """The store on top: synchronous calls, answered on the event loop."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from typing import Any
 
 from stretto.api.kinds import Kind
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.kube.access import Access
+from stretto.stores.kube.lanes import WIDTH, Lane
 from stretto.stores.kube.line import Line
 from stretto.stores.kube.loop import LoopThread
 from stretto.stores.kube.options import KubeOptions
@@ -91,6 +94,10 @@ class KubeStore:
         Leases and reviews are for everybody.
         """
         self._sender.may_write = may_write
+
+    def prepare(self) -> None:
+        """Open the connections that binds will use, in the background."""
+        self._loop.start(self._line.prepare(WIDTH[Lane.BIND]))
 
     # ------------------------------------------------------------ how it goes
 
@@ -185,6 +192,19 @@ class KubeStore:
     def bind(self, binds: Sequence[Bind]) -> Replies:
         """Bind pods to nodes. Already bound to the wanted node by uid is ``ok``."""
         return self._loop.run(self._writes.bind(binds))
+
+    def begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
+        """Send binds as ``bind`` does; the answers come later, and ``wait`` ends then."""
+        return self._begun(self._writes.bind(binds))
+
+    def begin_patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Future[Replies]:
+        """Send patches as ``patch_status`` does; the answers come later, and ``wait`` ends then."""
+        return self._begun(self._writes.patch(kind, patches, status=True))
+
+    def _begun(self, work: Coroutine[Any, Any, Replies]) -> Future[Replies]:
+        future = self._loop.start(work)
+        future.add_done_callback(lambda _: self._news.set())
+        return future
 
     def evict(self, evictions: Sequence[Eviction]) -> Replies:
         """Evict pods within their disruption budgets."""

@@ -6,7 +6,7 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from stretto.stores.kube.line import LostError, SilentError
+from stretto.stores.kube.messages import LostError, SilentError
 
 _INITIAL_END: Final = b'"k8s.io/initial-events-end"'
 

@@ -15,7 +15,8 @@ from stretto.api.kinds import Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError
 from stretto.base.rng import Rng
 from stretto.stores.kube.answers import forbidden, status_of
-from stretto.stores.kube.line import Answer, Line, SilentError
+from stretto.stores.kube.line import Line
+from stretto.stores.kube.messages import Answer, SilentError
 from stretto.stores.kube.objects import event_of, version_of
 from stretto.stores.kube.options import Backoff
 from stretto.stores.kube.paths import asking, collection

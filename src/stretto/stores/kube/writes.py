@@ -14,9 +14,9 @@ from stretto.base.errors import InputError, StrettoError
 from stretto.stores.edits import status_change
 from stretto.stores.kube.answers import refused, status_of, unknown
 from stretto.stores.kube.lanes import Lane, lane_of
-from stretto.stores.kube.line import Answer, Request
+from stretto.stores.kube.messages import Answer, Request
 from stretto.stores.kube.objects import record_of
-from stretto.stores.kube.paths import asking, collection, place, single
+from stretto.stores.kube.paths import collection, place, single
 from stretto.stores.kube.reads import Reads
 from stretto.stores.kube.sender import Batch, Sender, Write
 from stretto.stores.store import (
@@ -49,7 +49,7 @@ class Writes:
         self._reads = reads
         seconds = max(1, int(sender.options.answer) - 1)
         #: Makes the server itself give a write up before we do.
-        self._limit = {"timeout": f"{seconds}s"}
+        self._limit = f"?timeout={seconds}s"
 
     # ------------------------------------------------------------ any kind
 
@@ -172,7 +172,7 @@ class Writes:
     # ------------------------------------------------------------ inside
 
     def _timed(self, path: str) -> str:
-        return asking(path, self._limit)
+        return path + self._limit
 
     async def _written(self, kind: Kind, write: Write, batch: Batch) -> Reply:
         """Send a write whose answer is the object."""

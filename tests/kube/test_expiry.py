@@ -1,0 +1,124 @@
+"""Logins that come to an end: an account's token that expires, a client certificate that has."""
+
+import base64
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from stretto.api.kinds import POD
+from stretto.base.errors import NotAllowedError
+from stretto.base.rng import Rng
+from stretto.lab.kube.control_plane import ControlPlane
+from stretto.lab.kube.credentials import User
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.store import KubeStore
+from tests.kube.daemon import SPACE, Daemon, bound, kubectl, node, pod, put, until
+from tests.kube.yard import broken_laws
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+PODS = f"/api/v1/namespaces/{SPACE}/pods"
+ISSUER = "https://kubernetes.default.svc"
+ROBOT = f"/api/v1/namespaces/{SPACE}/serviceaccounts/robot"
+BRIEF = 10
+"""Seconds that the first token is good for; kubelets ask for an hour."""
+LEEWAY = 60
+"""Seconds for which a server takes a token whose time is over: clocks differ."""
+
+
+@pytest.fixture
+def site(plane: ControlPlane) -> ControlPlane:
+    """The shared control plane with a node, and an account that may do everything."""
+    put(plane, "/api/v1/nodes", node("n0", "64"))
+    plane.ask("PATCH", "/api/v1/nodes/n0", b'{"spec": {"taints": null}}')
+    plane.ask("POST", ROBOT.rpartition("/")[0], b'{"metadata": {"name": "robot"}}')
+    bind = ("create", "clusterrolebinding", "expiry-robot", "--clusterrole=cluster-admin")
+    plane.ask("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/expiry-robot")
+    kubectl(plane, *bind, f"--serviceaccount={SPACE}:robot")
+    return plane
+
+
+def token(site: ControlPlane, seconds: float) -> str:
+    """A token of the account as the server itself would sign it, taken for so many seconds."""
+    uid = json.loads(site.ask("GET", ROBOT).body)["metadata"]["uid"]
+    now = int(time.time())
+    about = {"namespace": SPACE, "serviceaccount": {"name": "robot", "uid": uid}}
+    claims = {
+        "iss": ISSUER,
+        "aud": [ISSUER],
+        "sub": f"system:serviceaccount:{SPACE}:robot",
+        "iat": now - LEEWAY,
+        "nbf": now - LEEWAY,
+        "exp": now + int(seconds) - LEEWAY,
+        "kubernetes.io": about,
+    }
+    text = b".".join(_base64(json.dumps(each).encode()) for each in ({"alg": "RS256"}, claims))
+    sign = ["openssl", "dgst", "-sha256", "-sign", str(site.credentials.accounts)]
+    made = subprocess.run(sign, input=text, capture_output=True, check=True).stdout
+    return (text + b"." + _base64(made)).decode()
+
+
+def _base64(raw: bytes) -> bytes:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=")
+
+
+def test_a_token_that_expires_before_its_file_is_replaced_is_told_and_then_read_again(
+    site: ControlPlane, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(token(site, BRIEF))
+    config = site.credentials.kubeconfig("rotated", site.server, {"tokenFile": str(file)})
+    with Daemon(config, tmp_path / "log", "--lease", f"{SPACE}/expiry") as daemon:
+        daemon.ready()
+        put(site, PODS, pod("before", "10m"))
+        until(lambda: "before" in bound(site), 30, daemon.part.said)
+        until(lambda: "the token of kubeconfig" in daemon.page("/readyz")[1], 60, daemon.part.said)
+        put(site, PODS, *(pod(f"late-{number}", "10m") for number in range(20)))
+        assert daemon.page("/readyz")[0] == 503
+        assert daemon.page("/livez")[0] == 200
+        assert set(bound(site)) == {"before"}
+        file.write_text(token(site, 3600))
+        until(lambda: len(bound(site)) == 21, 60, daemon.part.said)
+        daemon.ready()
+        assert daemon.part.is_running
+    assert broken_laws(site) == []
+
+
+def test_a_token_that_is_replaced_in_time_is_never_missed(
+    site: ControlPlane, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(token(site, BRIEF))
+    config = site.credentials.kubeconfig("rotated", site.server, {"tokenFile": str(file)})
+    options = KubeOptions(write_patience=1.0, read_patience=1.0, longest_wait=0.5, token_every=1.0)
+    store = KubeStore(KubeconfigAccess(config), Rng(3), options)
+    assert store.list(POD).records == []
+    file.write_text(token(site, 3600))
+    store.wait(1.2)
+    assert store.list(POD).records == []
+    file.unlink()  # what is in hand is the new one
+    store.wait(BRIEF + 1)
+    assert store.list(POD).records == []
+    store.close()
+
+
+def test_an_expired_client_certificate_is_named_with_its_date(site: ControlPlane) -> None:
+    pair = site.credentials.client(User("expired", ("system:masters",)), days=-1)
+    user = {"client-certificate": str(pair.cert), "client-key": str(pair.key)}
+    config = site.credentials.kubeconfig("expired", site.server, user)
+    store = KubeStore(KubeconfigAccess(config), Rng(3))
+    with pytest.raises(NotAllowedError) as told:
+        store.list(POD)
+    store.close()
+    day = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 86_400))
+    assert "client certificate" in str(told.value)
+    assert f"valid until {day}T" in str(told.value)
+    command = [sys.executable, "-m", "stretto.cli.main", "scheduler", "--kubeconfig", str(config)]
+    done = subprocess.run([*command, "--bind-address="], capture_output=True, text=True)
+    assert done.returncode == 5
+    assert f"valid until {day}T" in done.stderr
