@@ -1,11 +1,14 @@
 """Arrays: what NumPy can do and does slowly at the sizes of a batch."""
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Number = TypeVar("Number", bound=np.integer)
+
+WORTHWHILE: Final = 8
+"""Things of one sort in a row from which lists and columns are quicker than one by one."""
 
 
 def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:

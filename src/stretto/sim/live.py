@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base import collector
 from stretto.base.clock import Clock
 from stretto.explain.recorder import Recorder
 from stretto.plane import Plane, Step
@@ -103,16 +104,18 @@ class LiveRun:
             check: called where the run may stop; whatever it raises ends the run.
         """
         self._prepare()
-        while True:
-            check()
-            fed = self._feeder.feed(self.elapsed)
-            moved = self._plane.step() or fed > 0
-            self._tell(told)
-            if moved:
-                continue
-            if self._is_over():
-                break
-            self._wait()
+        with collector.Pace() as pace:
+            while True:
+                check()
+                fed = self._feeder.feed(self.elapsed)
+                moved = self._plane.step() or fed > 0
+                self._tell(told)
+                pace.spare(idle=not moved)
+                if moved:
+                    continue
+                if self._is_over():
+                    break
+                self._wait()
         self.finish()
         self._tell(told, now=True)
 
