@@ -35,11 +35,11 @@ NODES = [
     {"cpu": "-3"},
 ]
 
+MOVES = ["pod", "drop", "bind", "finish", "resize", "tell", "node", "lose", "change", "poll", "cut"]
+
 moves = st.lists(
     st.tuples(
-        st.sampled_from(
-            ["pod", "drop", "bind", "finish", "resize", "node", "lose", "change", "poll", "cut"]
-        ),
+        st.sampled_from(MOVES),
         st.integers(0, 5),
         st.integers(0, 6),
     ),
@@ -99,6 +99,10 @@ class BentStore(MemoryStore):
             self.patch_status(POD, [Patch("default", pod, {"status": {"phase": "Succeeded"}})])
         elif move == "resize":
             self.patch(POD, [Patch("default", pod, {"spec": {"overhead": {"cpu": f"{form}"}}})])
+        elif move == "tell":
+            amounts = {"cpu": f"{form}", "memory": "128Mi"}
+            status = {"containerStatuses": [{"name": "main", "resources": {"requests": amounts}}]}
+            self.patch_status(POD, [Patch("default", pod, {"status": status})])
         elif move == "node":
             self.create(NODE, [make_node(node, **NODES[form % 4])])
         elif move == "lose":

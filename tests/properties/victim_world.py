@@ -104,9 +104,9 @@ class World(Books):
         elif kind == "budget" and self.budgets:
             self.budget(self.rng.choice(APPS), self.rng.randint(0, 2))
         elif kind == "node":
-            self.node(
-                make_node(f"n{self.rng.randint(0, 7)}", cpu=str(self.rng.randint(2, 8))), MODIFIED
-            )
+            name = f"n{self.rng.randint(0, 7)}"
+            self.nodes[name] = make_node(name, cpu=str(self.rng.randint(2, 8)))
+            self.node(self.nodes[name], MODIFIED)
 
     def preemptor(self) -> Preemptor:
         """A pod that wants room."""

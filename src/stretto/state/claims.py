@@ -76,6 +76,17 @@ class Basis(NamedTuple):
     objects: int
 
 
+class Wait(NamedTuple):
+    """A node that takes a pod once those who leave it already have left."""
+
+    #: Its slot.
+    slot: int
+    #: Devices and NUMA nodes that the pod is to get.
+    mask: int
+    #: (row, serial) of those who leave.
+    awaited: tuple[tuple[int, int], ...]
+
+
 class Preemption(NamedTuple):
     """What must leave before the claims of one unit can be bound."""
 
@@ -89,6 +100,8 @@ class Preemption(NamedTuple):
     beyond: frozenset[int] = frozenset()
     #: Rows of claims of lower priority that wait for their own victims and lose their room.
     displaced: tuple[int, ...] = ()
+    #: (row, serial) of pods that leave anyway, on whose room the claims count.
+    awaited: tuple[tuple[int, int], ...] = ()
 
 
 class Plan(NamedTuple):
@@ -153,6 +166,8 @@ class ConflictCause(Enum):
     OTHERS_FIRST = "other pods came first: a rule between pods no longer holds"
     DOMAIN_FULL = "its unit may not have more pods there"
     VOLUME_GONE = "a volume or claim was taken or changed"
+    #: Nobody has bound or made a volume that the pod has a claim to.
+    VOLUME_LATE = "its volumes were not there in time"
     GANG_SHORT = "too few of the gang left"
     VICTIM_GONE = "a victim has gone or changed"
     VICTIM_TAKEN = "a victim leaves for somebody else"

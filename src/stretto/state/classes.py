@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.codec import decode_as
-from stretto.api.effective import HostPort, host_ports, requests
+from stretto.api.effective import HostPort, host_ports, requests, running_requests
 from stretto.api.heads import (
     NO_BYTES,
     MetaHead,
@@ -33,6 +33,7 @@ from stretto.base.errors import InputError
 from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.domain_terms import NO_WANTS, Wants, is_social
 from stretto.state.likeness import SHARED_BODIES
+from stretto.state.resizing import told_in
 from stretto.state.resources import FIRST_NAMES, PODS, Resources, check_amounts
 from stretto.state.topology_notes import NO_ASKS, Asks, has_notes, own_notes, read_asks
 
@@ -51,6 +52,8 @@ STAGED: Final = 2
 """Bit of ``Classes.special``: NUMA nodes, kept places or caps have a say in where a pod goes."""
 PORTS_ALONE: Final = 4
 """Bit of ``Classes.special``: beside amounts a claim needs host ports and nothing else."""
+ZONES_ALONE: Final = 8
+"""Bit of ``Classes.special``: beside amounts a claim takes NUMA nodes and nothing else."""
 BYTES_LIMIT: Final = 100_000
 """Entries of the cache from raw bytes to classes; it is emptied when full."""
 
@@ -140,12 +143,13 @@ class Classes:
         found = self._by_id[class_id]
         return found.serial if found is not None else 0
 
-    def intern(self, head: PodHead, body: bytes) -> int:
+    def intern(self, head: PodHead, body: bytes, told: bytes = b"") -> int:
         """The class id of a pod.
 
         Args:
             head: the decoded head.
             body: the JSON the head was decoded from (decoded in full on a miss).
+            told: what its node says of its resources (``state.resizing``); empty: the spec counts.
 
         Raises:
             InputError: the spec cannot be read; nothing is kept.
@@ -172,10 +176,12 @@ class Classes:
             key.append(b"c" + bytes(spec.resource_claims))
         if self.by_image:
             key.append(images_key(head))
+        if told:
+            key.append(told)
         raw = _SEPARATOR.join(key)
         found = self._by_bytes.get(raw)
         if found is None:
-            found = self._intern_form(head, body)
+            found = self._intern_form(head, body, running=bool(told))
             if len(self._by_bytes) >= BYTES_LIMIT:
                 self._by_bytes.clear()
             self._by_bytes[raw] = found
@@ -188,10 +194,11 @@ class Classes:
         self._by_body.clear()
 
     def intern_shared(self, head: PodHead | None, body: bytes) -> int:
-        """The class of a pod whose body many pods share: Python keeps the hash of ``body``."""
+        """The class of a running pod whose body many share: Python keeps the hash of ``body``."""
         found = self._by_body.get(body)
         if found is None:
-            found = self.intern(head if head is not None else decode_pod_head(body), body)
+            head = head if head is not None else decode_pod_head(body)
+            found = self.intern(head, body, told_in(body, head))
             if len(self._by_body) >= SHARED_BODIES:
                 self._by_body.clear()
             self._by_body[body] = found
@@ -239,19 +246,10 @@ class Classes:
         scale = self._resources.scaled_request
         return [(column, scale(column, amount)) for column, amount in self[class_id].requests]
 
-    def _intern_form(self, head: PodHead, body: bytes) -> int:
-        made = self._build(head, body)
-        form = msgspec.json.encode(
-            [
-                made.requests,
-                made.ports,
-                made.devices,
-                made.spec,
-                made.asks,
-                made.images,
-            ],
-            order="sorted",
-        )
+    def _intern_form(self, head: PodHead, body: bytes, *, running: bool) -> int:
+        made = self._build(head, body, running=running)
+        parts = [made.requests, made.ports, made.devices, made.spec, made.asks, made.images]
+        form = msgspec.json.encode(parts, order="sorted")
         found = self._by_form.get((form, NO_WANTS))
         if found is not None:
             return found
@@ -299,10 +297,13 @@ class Classes:
         self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
         if pod.ports and self.special[pod.id] == 1 and not pod.devices:
             self.special[pod.id] |= PORTS_ALONE
+        if pod.asks.zones is not None and not (pod.ports or pod.devices):
+            self.special[pod.id] |= ZONES_ALONE
 
-    def _build(self, head: PodHead, body: bytes) -> PodClass:
-        spec = decode_spec(body)
-        amounts, ports = requests(spec), host_ports(spec)
+    def _build(self, head: PodHead, body: bytes, *, running: bool) -> PodClass:
+        pod = decode_as(Pod, body, "pod")
+        spec, ports = pod.spec, host_ports(pod.spec)
+        amounts = running_requests(pod) if running else requests(spec)
         amounts.pop(FIRST_NAMES[PODS], None)  # its own place is counted anyway
         check_amounts(amounts, f"{_name(head.metadata)}, requests")
         devices = tuple(

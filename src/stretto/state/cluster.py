@@ -32,7 +32,7 @@ from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.resources import CPU, MEMORY, check_amounts
 from stretto.state.topology import DEVICE_BITS, Topology
 from stretto.state.topology_keeps import Keeps
-from stretto.state.topology_notes import MICRO_TOPOLOGY, format_micro_topology
+from stretto.state.topology_notes import MICRO_TOPOLOGY
 from stretto.state.traits import TraitTable
 from stretto.state.units import Cure
 from stretto.stores.store import Record
@@ -256,9 +256,9 @@ class Cluster:
         notes = {}
         if mask & DEVICE_BITS:
             notes[GPU_DEVICES] = mask_to_text(mask)
-        stated = self.topology.stated(row)
+        stated = self.topology.note(row)
         if stated:
-            notes[MICRO_TOPOLOGY] = format_micro_topology(stated)
+            notes[MICRO_TOPOLOGY] = stated
         return notes or None
 
     def _devices_of(self, node: Node, allocatable: dict[str, int]) -> dict[str, tuple[int, str]]:

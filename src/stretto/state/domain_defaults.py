@@ -5,6 +5,7 @@ that belongs to nothing gets none.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from stretto.state.domain_terms import NOBODY, DefaultSpread, Spread, both, exac
 from stretto.state.labels import BoolArray
 from stretto.state.objects import Objects
 from stretto.state.tags import Tags
+
+_COUNTING: Final = (Service, ReplicaSet, ReplicationController, StatefulSet)
+"""Kinds whose pods defaults speak of."""
 
 
 def default_spread(
@@ -35,6 +39,13 @@ def default_spread(
         )
         for each in defaults
     ]
+
+
+def may_be_selected(tags: Tags, tag: int, objects: Objects) -> bool:
+    """Whether there is a service or controller at all that a tag's pods could be of."""
+    owner, namespace = tags.owners[tag], tags.namespaces[tag]
+    owned = owner is not None and (owner[0], namespace, owner[1]) in objects.controllers
+    return owned or bool(objects.services.get(namespace))
 
 
 def default_selector(tags: Tags, tag: int, objects: Objects) -> Selector:
@@ -58,6 +69,8 @@ def default_selector(tags: Tags, tag: int, objects: Objects) -> Selector:
 def concerned(tags: Tags, before: Wire | None, after: Wire | None) -> BoolArray | None:
     """bool[tag]: whose default constraints a service or controller changes; ``None`` for nobody."""
     one = before if before is not None else after
+    if not isinstance(one, _COUNTING):
+        return None
     asked = [_selector_of(each) for each in (before, after) if each is not None]
     if len(asked) == 2 and asked[0] == asked[1]:
         return None
@@ -65,11 +78,9 @@ def concerned(tags: Tags, before: Wire | None, after: Wire | None) -> BoolArray 
         meant = [tags.matching(exactly(each)) for each in asked if isinstance(each, dict) and each]
         inside = tags.within((one.metadata.namespace,))
         return np.any(meant, axis=0) & inside if meant else None
-    if isinstance(one, ReplicaSet | ReplicationController | StatefulSet):
-        owner = (type(one).__name__, one.metadata.name)
-        mine = np.array([each == owner for each in tags.owners], np.bool_)
-        return mine & tags.within((one.metadata.namespace,))
-    return None
+    owner = (type(one).__name__, one.metadata.name)
+    mine = np.array([each == owner for each in tags.owners], np.bool_)
+    return mine & tags.within((one.metadata.namespace,))
 
 
 def _selector_of(item: Wire) -> object:

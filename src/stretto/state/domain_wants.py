@@ -15,7 +15,7 @@ from stretto.api.pods import PodSpec, TopologySpreadConstraint
 from stretto.api.selectors import NOTHING, Operator, Rule, Selector
 from stretto.base.errors import InputError
 from stretto.state.classes import Classes
-from stretto.state.domain_defaults import default_spread
+from stretto.state.domain_defaults import default_spread, may_be_selected
 from stretto.state.domain_terms import (
     HARD,
     NO_WANTS,
@@ -65,6 +65,10 @@ class _Concern(NamedTuple):
     meant: tuple[int, ...]
 
 
+_UNCONCERNED: Final = _Concern(0, (), ())
+"""Nobody speaks of anybody."""
+
+
 class Wishes:
     """Populations by number, and wants by class."""
 
@@ -85,6 +89,9 @@ class Wishes:
         self._concern: dict[int, _Concern] = {}
         self._own: dict[Pair, _Own] = {}
         self._classed: dict[Pair, tuple[int, int, int]] = {}
+        # Classes by pair while nothing changes, and of what time that is.
+        self._settled: dict[Pair, int] = {}
+        self._stamp = (0, 0)
         self._version = 0
 
     def clear(self, epoch: int) -> None:
@@ -94,10 +101,12 @@ class Wishes:
         for table in (self._numbers, self._by_pair, self._concern, self._own, self._classed):
             table.clear()
         self._others.clear()
+        self._settled.clear()
 
     def forget(self, tags: Iterable[int]) -> None:
         """What is known of some tags is void: their namespace changed, or they are others now."""
         gone = set(tags)
+        self._settled.clear()
         for tag in gone:
             self._concern.pop(tag, None)
         for pair in [pair for pair in self._own if pair[1] in gone]:
@@ -126,7 +135,7 @@ class Wishes:
         first = len(self.populations)
         if len(self._own) > CACHED:
             self._own.clear()
-        for pair in pairs:
+        for pair in self._unsettled(pairs):
             known = self._own.get(pair)
             if known is None or known.serial != self._classes[pair[0]].serial:
                 self._hear_one(pair)
@@ -144,7 +153,17 @@ class Wishes:
 
     def classes_for(self, pairs: Iterable[Pair]) -> list[int]:
         """The classes of pods with these specs and tags."""
-        return [self._class_for(class_id, tag) for class_id, tag in pairs]
+        for pair in self._unsettled(pairs := list(pairs)):
+            self._settled[pair] = self._class_for(*pair)
+        return list(map(self._settled.__getitem__, pairs))
+
+    def _unsettled(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Pairs of which something may have changed since their class was last told."""
+        stamp = (self._version, self._classes.forgotten)
+        if stamp != self._stamp or len(self._settled) > CACHED:
+            self._stamp = stamp
+            self._settled.clear()
+        return [pair for pair in pairs if pair not in self._settled]
 
     def _class_for(self, class_id: int, tag: int) -> int:
         serial = self._classes[class_id].serial
@@ -169,6 +188,8 @@ class Wishes:
         found = self._concern.get(tag)
         if found is not None:
             return found
+        if not self.populations:
+            return _UNCONCERNED
         labels, namespace = self._tags.labels_of(tag), self._tags.namespaces[tag]
         at_hand = set(self._others)
         for pair in labels.items():
@@ -184,6 +205,10 @@ class Wishes:
         return found
 
     def _heard(self, serial: int, spec: PodSpec, tag: int) -> _Own:
+        by_default = bool(self.defaults) and not spec.topology_spread_constraints
+        by_default = by_default and may_be_selected(self._tags, tag, self._objects)
+        if not by_default and not _speaks(spec):
+            return _Own(serial, Wants(self.epoch), ())
         namespace, labels = self._tags.namespaces[tag], self._tags.labels_of(tag)
         try:
             terms = own_terms(spec, namespace)
@@ -195,7 +220,6 @@ class Wishes:
         company = self._number(Population(reaches, leaving_too=True)) if reaches else NOBODY
         hard = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == HARD]
         soft = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == SOFT]
-        by_default = not constraints and bool(self.defaults)
         if by_default:
             for each, selector, must in default_spread(
                 self.defaults, self._tags, tag, self._objects
@@ -239,6 +263,7 @@ class Wishes:
         found = self._numbers.get(population)
         if found is not None:
             return found
+        self._settled.clear()
         self._numbers[population] = found = len(self.populations)
         self.populations.append(population)
         reach = _reaches(population)[0]
@@ -314,6 +339,14 @@ class Wishes:
         )
         self._concern[tag] = found
         return found
+
+
+def _speaks(spec: PodSpec) -> bool:
+    """Whether a pod speaks of other pods; most do not."""
+    affinity = spec.affinity
+    return bool(spec.topology_spread_constraints) or (
+        affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
+    )
 
 
 def _reaches(population: Population | Carried) -> tuple[Reach, ...]:

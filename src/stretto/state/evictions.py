@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, IntEnum
 
 import msgspec
+import numpy as np
 
 from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.units import Unit
@@ -98,6 +99,20 @@ class Nomination(msgspec.Struct, eq=False):
     until: float
     #: Whether the node was written on the pods.
     told: bool = False
+    #: (row, serial) of pods that leave anyway: not counted on any more where they do not.
+    awaited: tuple[tuple[int, int], ...] = ()
+
+
+def short_of(unit: Unit, pods: Pods) -> int:
+    """How many pods a gang will lack once those of it that were asked to leave have left.
+
+    0 where none was asked, and at the most 0 where enough stay. One that does not go when asked may
+    have gone by now for all we know: it counts as leaving.
+    """
+    if not unit.is_gang or not unit.bound:
+        return 0
+    leaves = pods.leaving[np.array(list(unit.bound), np.int64)] != Stay.STAYS
+    return unit.min_member - int(np.count_nonzero(~leaves)) if leaves.any() else 0
 
 
 class Evictions:
@@ -122,11 +137,7 @@ class Evictions:
 
     def is_leaving(self, row: int) -> bool:
         """Whether a pod is known to leave."""
-        return bool(self._pods.leaving[row] == Stay.LEAVES)
-
-    def was_asked(self, row: int) -> bool:
-        """Whether a pod was asked to leave, be it that it does not go."""
-        return bool(self._pods.leaving[row] != Stay.STAYS)
+        return int(self._pods.leaving[row]) == Stay.LEAVES
 
     def is_ours(self, row: int) -> bool:
         """Whether a pod leaves on our word."""
@@ -169,7 +180,7 @@ class Evictions:
             row
             for row in self._on_slot.get(slot, ())
             if pods.slot[row] == slot
-            and pods.leaving[row] == Stay.LEAVES
+            and int(pods.leaving[row]) == Stay.LEAVES
             and pods.serial[row] == self.leaving[row].serial
         ]
 

@@ -7,7 +7,6 @@ noted in ``cluster.abnormal`` and fails alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.heads import PodHead, decode_pod_head
+from stretto.base.arrays import WORTHWHILE
 from stretto.base.errors import InputError
 from stretto.state import whole
 from stretto.state.changes import Arrival, Departure
@@ -26,30 +26,20 @@ from stretto.state.newcomers import FINISHED, Newcomers, key_of, may_be_finished
 from stretto.state.node_managers import NodeManagers
 from stretto.state.pods import NO_SLOT
 from stretto.state.ranks import Ranks, note_stay, note_traits
+from stretto.state.resizing import may_tell, told_resources
 from stretto.state.topology_ingest import device_mask, micro_topology
 from stretto.state.units import Cure
 from stretto.state.volume_pods import VolumePods
 from stretto.stores.store import Event, EventType, Record
 
-WORTHWHILE: Final = 8
-"""Events of one sort in a row from which columns are quicker than one by one."""
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
 _ASSUMED: Final = int(PodState.ASSUMED)  # NumPy asks an enum's class three times a comparison
 _BOUND: Final = PodState.BOUND
 _DELETING: Final = attrgetter("deleting")
-
-
-class _Sort(Enum):
-    """Events that come in long runs."""
-
-    #: A pod came.
-    CAME = "came"
-    #: Nothing changed but what a bind writes.
-    BOUND = "bound"
-    #: Anything else.
-    OTHER = "other"
+_SORT: Final = attrgetter("bind", "type")
+"""What decides which quick way may be open to an event."""
 
 
 class Ingest:
@@ -63,9 +53,9 @@ class Ingest:
         self._ranks = Ranks(cluster)
         self._volumes = VolumePods(cluster)
         self._newcomers = Newcomers(cluster, self._ranks)
-        self._quick: Mapping[_Sort, Callable[[list[Event], float], bool]] = {
-            _Sort.CAME: self._arrive,
-            _Sort.BOUND: self._echo,
+        self._quick: Mapping[tuple[bool, EventType], Callable[[list[Event], float], bool]] = {
+            (False, _ADDED): self._arrive,
+            (True, _MODIFIED): self._echo,
         }
 
     # ------------------------------------------------------------ other kinds
@@ -87,7 +77,7 @@ class Ingest:
     def pods(self, events: Sequence[Event], now: float) -> None:
         """Apply pod events, in order."""
         cluster, mixed = self._cluster, list[Event]()
-        for sort, group in groupby(events, _sort_of):
+        for sort, group in groupby(events, _SORT):
             run = list(group)
             quick = self._quick.get(sort) if len(run) >= WORTHWHILE else None
             if quick is None:
@@ -157,7 +147,7 @@ class Ingest:
                 and slots[row] != NO_SLOT
                 and names[slots[row]] == record.node
                 and not record.deleting
-                and (event.bind or not may_be_finished(record))
+                and (event.bind or not (may_be_finished(record) or may_tell(record.body)))
             ):
                 echoes[row] = None
                 cluster.pods.version[row] = record.version
@@ -258,10 +248,11 @@ class Ingest:
         cluster.changes.cures |= Cure.POD_CHANGED
 
     def _change_class(self, row: int, record: Record, head: PodHead) -> None:
-        """Re-intern a changed spec or changed labels; what is charged follows."""
+        """Re-intern a changed spec, labels or resources told; what is charged follows."""
         cluster, pods = self._cluster, self._cluster.pods
         try:
-            class_id = cluster.classes.intern(head, record.body)
+            told = told_resources(record, head)
+            class_id = cluster.classes.intern(head, record.body, told)
             tag = cluster.domains.tags.of_head(record.namespace, head)
         except InputError as error:
             cluster.abnormal[key_of(record)] = str(error)
@@ -301,10 +292,3 @@ class Ingest:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)
             pods.log.add(row)
             cluster.changes.bound.append(row)
-
-
-def _sort_of(event: Event) -> _Sort:
-    """Which quick way may be open to an event."""
-    if event.bind:
-        return _Sort.BOUND
-    return _Sort.CAME if event.type is _ADDED else _Sort.OTHER

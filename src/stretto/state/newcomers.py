@@ -7,11 +7,12 @@ so what they have in common is made once (``likeness``).
 from collections import Counter
 from collections.abc import Sequence
 from itertools import repeat
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
 
-from stretto.api.heads import NO_BYTES, NO_STATUS, MetaHead, PodHead, decode_pod_head
+from stretto.api.heads import MetaHead, PodHead, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.base.tuples import tuples_of
 from stretto.state.changes import Arrival
@@ -21,17 +22,29 @@ from stretto.state.likeness import SHARED_BODIES, Made, likeness, likeness_with_
 from stretto.state.pods import NewRows
 from stretto.state.queue_ingest import UNIT_MARKS
 from stretto.state.ranks import Ranks, note_stay
+from stretto.state.resizing import told_resources
 from stretto.state.topology_ingest import device_mask, micro_topology, note_owners
 from stretto.stores.store import Event, Record
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of pods that hold nothing any more."""
-TEMPLATES: Final = 8192
+SHARED: Final = 4096
+"""Heads that many pods share of which the same is kept; each keeps a body alive."""
+TEMPLATES: Final = 4096
 """Templates whose making is kept; all are forgotten when there are more."""
+_OURS: Final = b""
+_OTHERS: Final = b"\0others"
+"""What tells the template of another scheduler's pods from ours that are like it."""
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _BOUND: Final = PodState.BOUND
 _GATED: Final = PodState.GATED
 _PENDING: Final = PodState.PENDING
+
+
+Found = tuple[PodState, Made]
+"""State of a new pod, and what was made of it."""
+_NODE: Final = attrgetter("record.node")
+_DELETING: Final = attrgetter("record.deleting")
 
 
 class Newcomers:
@@ -45,49 +58,45 @@ class Newcomers:
         self._likeness = likeness
         # What was made of earlier pods, by all that it is made from, and of what time that is.
         self._alike: dict[bytes, Made] = {}
+        # The same by the identity of a head that many waiting pods share, which is kept for that.
+        self._of_shared: dict[int, Found] = {}
+        self._heads: list[PodHead] = []
         self._epoch: tuple[int, ...] = ()
         self._metas: dict[bytes, MetaHead] = {}
 
     def add(self, events: Sequence[Event], now: float) -> None:
         """Rows for pods of which no row is known; each of the events has another uid."""
-        kept: list[Event] = []
-        made: list[Made] = []
-        states: list[PodState] = []
-        alike = self._made_before()
-        ours = self._cluster.config.scheduler_names
+        self._forget_outdated()
         by_image = self._cluster.classes.by_image
-        key_of_head = self._likeness = likeness_with_images if by_image else likeness
-        for event in events:
-            record, head = event.record, event.head
-            try:
-                if (
-                    head is not None
-                    and head.status is NO_STATUS
-                    and head.spec.scheduling_gates is NO_BYTES
-                    and head.spec.scheduler_name in ours
-                    and not (record.node or head.spec.node_name or record.deleting)
-                ):
-                    state = _PENDING
-                    key = key_of_head(record.namespace, head)
-                    mine = alike.get(key) or self._make(record, head, key)
-                else:
-                    read = self._read(record, head)
-                    if read is None:
-                        continue
-                    state, mine = read
-            except InputError as error:
-                self._cluster.abnormal[key_of(record)] = str(error)
-                continue
-            kept.append(event)
-            made.append(mine)
-            states.append(state)
+        self._likeness = likeness_with_images if by_image else likeness
+        shared = self._of_shared
+        if any(map(_NODE, events)) or any(map(_DELETING, events)):
+            shared = {}  # what is kept is of pods that wait
+        known, read = shared.get, self._read_soundly
+        found = [known(id(event.head)) or read(event) for event in events]
+        kept = [each for each, one in zip(events, found, strict=True) if one is not None]
         if kept:
-            self._settle(kept, made, states, now)
+            self._settle(kept, [one for one in found if one is not None], now)
 
-    def _made_before(self) -> dict[bytes, Made]:
-        """What was made of other pods and still means the same.
+    def _read_soundly(self, event: Event) -> Found | None:
+        """What one pod is; ``None`` where it is none of our business or makes no sense."""
+        record, head = event.record, event.head
+        try:
+            found = self._read(record, head)
+        except InputError as error:
+            self._cluster.abnormal[key_of(record)] = str(error)
+            return None
+        if found is None or found[0] is not _PENDING:
+            return found
+        if head is not None and not head.metadata.name:
+            self._of_shared[id(head)] = found
+            self._heads.append(head)
+        return found
 
-        Nothing is given up while a batch is read, so it holds to the batch's end.
+    def _forget_outdated(self) -> None:
+        """Keep of what was made of other pods only what still means the same.
+
+        Nothing is given up while a batch is read, so that holds to the batch's end.
         """
         cluster, tags = self._cluster, self._cluster.domains.tags
         epoch = (
@@ -98,11 +107,14 @@ class Newcomers:
             cluster.classes.by_image,
             self._ranks.changes,
         )
-        if epoch != self._epoch or len(self._alike) > TEMPLATES:
-            self._epoch, self._alike = epoch, {}
-        return self._alike
+        is_full = len(self._alike) > TEMPLATES or len(self._heads) > SHARED
+        if epoch != self._epoch or is_full:
+            self._epoch = epoch
+            self._alike.clear()
+            self._of_shared.clear()
+            self._heads.clear()
 
-    def _read(self, record: Record, head: PodHead | None) -> tuple[PodState, Made] | None:
+    def _read(self, record: Record, head: PodHead | None) -> Found | None:
         """State and making of any pod, or ``None`` for one that is none of our business."""
         cluster = self._cluster
         if record.node and head is None and not may_be_finished(record):
@@ -115,32 +127,37 @@ class Newcomers:
         spec = head.spec
         if head.status.phase in FINISHED:
             return None
-        bound = bool(record.node or spec.node_name)
-        if not bound and (
-            record.deleting or spec.scheduler_name not in cluster.config.scheduler_names
-        ):
+        bound, names = bool(record.node or spec.node_name), cluster.config.scheduler_names
+        if not bound and (record.deleting or spec.scheduler_name not in names):
             return None
-        key = self._likeness(record.namespace, head)
-        made = self._alike.get(key) or self._make(record, head, key)
-        return _BOUND if bound else _GATED if spec.is_gated else _PENDING, made
+        whose = _OURS if spec.scheduler_name in names else _OTHERS
+        if bound:
+            return _BOUND, self._made(record, head, whose + told_resources(record, head))
+        return _GATED if spec.is_gated else _PENDING, self._made(record, head, whose)
+
+    def _made(self, record: Record, head: PodHead, whose: bytes = _OURS) -> Made:
+        """Class, priority, traits and tag of a pod, and a number for its template."""
+        key = self._likeness(record.namespace, head) + whose
+        return self._alike.get(key) or self._make(record, head, key)
 
     def _make(self, record: Record, head: PodHead, key: bytes) -> Made:
-        """Class, priority, traits and tag of a pod, and a number for its template."""
+        """The same of a pod whose like was not seen before."""
         cluster = self._cluster
+        if not head.metadata.name:
+            head = decode_pod_head(record.body)  # a complaint about it must name it
         priority = self._ranks.priority(record, head)
-        class_id = cluster.classes.intern(head, record.body)
+        class_id = cluster.classes.intern(head, record.body, told_resources(record, head))
         traits = cluster.traits.number_of(head)
         tag = cluster.domains.tags.of_head(record.namespace, head)
         self._templates += 1
         made = self._alike[key] = class_id, priority, traits, tag, self._templates
         return made
 
-    def _settle(
-        self, events: list[Event], made: list[Made], states: list[PodState], now: float
-    ) -> None:
+    def _settle(self, events: list[Event], found: list[Found], now: float) -> None:
         """Rows, and what else counts pods; then those that wait are announced, others placed."""
         cluster = self._cluster
         records = [event.record for event in events]
+        states, made = zip(*found, strict=True)
         classes, priorities, traits, tags, templates = zip(*made, strict=True)
         uids = [record.uid for record in records]
         all_wait = states.count(_PENDING) == len(states)
@@ -179,7 +196,7 @@ class Newcomers:
         rows: list[int],
         events: list[Event],
         made: tuple[Sequence[int], Sequence[int]],
-        states: list[PodState],
+        states: Sequence[PodState],
         now: float,
     ) -> None:
         """Announce new pods that want a node, and put the others on theirs."""

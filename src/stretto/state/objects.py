@@ -26,6 +26,7 @@ from stretto.api.storage import (
 from stretto.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 LOG_LIMIT: Final = 1 << 16
@@ -70,6 +71,8 @@ class Objects:
         self.budgets: dict[Key, PodDisruptionBudget] = {}
         #: Nodes in full by name.
         self.nodes: dict[str, Node] = {}
+        #: What pods waited for in vain, in words, by row and with their serials.
+        self.late: dict[int, tuple[int, str]] = {}
         #: Rises whenever an object changes.
         self.version = 0
         self._known: dict[Identity, Wire] = {}
@@ -141,6 +144,14 @@ class Objects:
 
     def put(self, item: Wire) -> None:
         """Add an object or replace its namesake."""
+        kind = type(item)
+        if kind is PersistentVolume or kind is PersistentVolumeClaim:  # the most frequent ones
+            meta = meta_of(item)
+            key: Any = meta.name if kind is PersistentVolume else (meta.namespace, meta.name)
+            identity: Identity = kind, meta.namespace, meta.name
+            self._shelves[kind][key] = self._known[identity] = item
+            self._note(identity)
+            return
         place = self._place(item)
         if place is None:
             return
@@ -165,8 +176,10 @@ class Objects:
 
     def take(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
         """Assume that a volume is bound to a claim."""
+        notes = {**volume.metadata.annotations, BOUND_BY: "yes"}
+        meta = msgspec.structs.replace(volume.metadata, annotations=notes)
         spec = msgspec.structs.replace(volume.spec, claim_ref=reference_to(claim))
-        self.put(msgspec.structs.replace(volume, spec=spec))
+        self.put(msgspec.structs.replace(volume, metadata=meta, spec=spec))
 
     def select_node(self, claim: PersistentVolumeClaim, node: str) -> None:
         """Assume that a claim's volume will be made for a node."""

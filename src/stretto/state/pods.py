@@ -16,7 +16,7 @@ from stretto.state.lifecycle import PodState
 NO_SLOT: Final = -1
 """Slot of a pod that is on no node."""
 FIRST_ROWS: Final = 1024
-"""Rows to begin with; columns double when they are full."""
+"""Rows to begin with."""
 MANY_ROWS: Final = 1 << 17
 """Rows from which columns grow by a quarter: a hundred bytes a row add up."""
 

@@ -44,6 +44,8 @@ class Guard(Enum):
     FORBIDDEN = "forbids its preemption"
     #: The profile wants pods to allow it, and it does not.
     NOT_OPTED_IN = "has not agreed to be preempted"
+    #: Another scheduler's pods are none of ours to move.
+    OTHERS = "is another scheduler's"
     #: It has started a short while ago.
     RECENT = "started a short while ago"
 
@@ -57,6 +59,8 @@ class PreemptionRules(msgspec.Struct, frozen=True):
     hard_budgets: bool = False
     #: Whether only pods that agree may be preempted.
     opt_in: bool = False
+    #: Whether pods that ask for another scheduler stay.
+    spares_others: bool = True
     #: Pods of this priority and above are never preempted.
     protected_from: int = NOBODY
     #: Seconds after its start in which a pod is not preempted, whatever it says itself.
@@ -83,6 +87,8 @@ def guard_of(cluster: Cluster, rules: PreemptionRules, row: int, now: float) -> 
     if pods.priority[row] >= rules.protected_from:
         return Guard.PROTECTED
     traits = cluster.traits[int(pods.traits[row])]
+    if traits.is_others:
+        return Guard.OTHERS
     if traits.can_be_preempted is False:
         return Guard.FORBIDDEN
     if rules.opt_in and not traits.can_be_preempted:

@@ -122,8 +122,8 @@ class Tags:
     def use(self, tags: npt.NDArray[np.int32]) -> None:
         """Count pods that came."""
         np.add.at(self.users, tags, 1)
-        for tag in tags.tolist() if self._unused else ():
-            self._unused.pop(tag, None)
+        for tag in self._unused.keys() & tags.tolist():
+            del self._unused[tag]
 
     def leave(self, tag: int) -> int:
         """Count a pod that went; returns a tag that is forgotten thereby, or -1."""

@@ -33,7 +33,7 @@ from stretto.state.topology_layout import MAX_ZONES, NO_LAYOUT, Layout
 from stretto.state.topology_notes import (
     MICRO_TOPOLOGY,
     Binding,
-    ZoneAmounts,
+    micro_topology,
     read_micro_topology,
 )
 
@@ -93,8 +93,8 @@ class Topology:
         self.holds: dict[int, Hold] = {}
         #: Numbers of the NUMA nodes, as their machine knows them, by slot.
         self.numbers: dict[int, tuple[int, ...]] = {}
-        #: Rises whenever a layout changes.
-        self.version: int = 0
+        #: int64[slot]: rises with every change of how the slot's machine is built.
+        self.changed: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._ledger = ledger
         self._asks: dict[int, tuple[int, tuple[tuple[int, int], ...]]] = {}
         self._known: npt.NDArray[np.bool_] = np.zeros((0, ZONE_WIDTH), np.bool_)
@@ -138,7 +138,6 @@ class Topology:
         self.resize(slot)
         self._place_devices(slot, layout)
         self._take_again(slot, layout, row_of)
-        self.version += 1
         self._ledger.touch_static([slot])
         return sorted(set(problems))
 
@@ -155,8 +154,9 @@ class Topology:
         The NUMA nodes of a machine may report more than its node gives to pods: then each takes
         its part of what the node gives.
         """
-        if slot >= len(self.count) or not self.count[slot]:
+        if slot >= len(self.count):
             return
+        self.changed[slot] += 1
         for r, column in enumerate((CPU, MEMORY)):
             whole = self.alloc[slot, :, r]
             total, given = int(whole.sum()), int(self._ledger.alloc[slot, column])
@@ -209,7 +209,7 @@ class Topology:
         if missing <= 0:
             return
         self.count = np.concatenate([self.count, np.zeros(missing, np.uint8)])
-        for name in ("socket", "alloc", "taken", "share", "device_zone", "_known"):
+        for name in ("socket", "alloc", "taken", "share", "device_zone", "_known", "changed"):
             column = getattr(self, name)
             fill = np.full((missing, *column.shape[1:]), UNKNOWN if name == "device_zone" else 0)
             setattr(self, name, np.concatenate([column, fill.astype(column.dtype)]))
@@ -226,20 +226,16 @@ class Topology:
     def covers(self, slot: int, mask: int, pod: PodClass) -> bool:
         """Whether a claim's NUMA nodes still hold what its pod asks."""
         zones = zones_of(mask)
-        parts = self._parts(slot, zones, pod) if zones and slot < len(self.count) else None
-        if parts is None:
+        hold = self.hold_of(slot, zones, pod) if zones and slot < len(self.count) else None
+        if hold is None:
             return False
-        if pod.asks.zones is not None and pod.asks.zones.binding is Binding.ONE:
-            alloc, taken = self.alloc[slot], self.taken[slot]
-            return all(alloc[z, k] - taken[z, k] >= amount for z, k, amount in parts)
-        untouched = pod.asks.zones is None or pod.asks.zones.binding is not Binding.WHOLE
-        free = self.alloc[slot] - self.taken[slot]
-        ledger = self._ledger
-        extra = self._extra(slot, zones, pod)
-        asked = dict(pod.requests)
-        return all(free[z, k] >= amount for z, k, amount in parts) and all(
-            untouched or ledger.used[slot, c] + asked.get(c, 0) + more <= ledger.alloc[slot, c]
-            for c, more in extra
+        alloc, taken, ledger = self.alloc[slot], self.taken[slot], self._ledger
+        if not all(alloc[z, k] - taken[z, k] >= amount for z, k, amount in hold.parts):
+            return False
+        asked = dict(pod.requests) if hold.extra else {}
+        return all(
+            ledger.used[slot, c] + asked.get(c, 0) + more <= ledger.alloc[slot, c]
+            for c, more in hold.extra
         )
 
     def take(self, row: int, slot: int, mask: int, pod: PodClass) -> int:
@@ -248,10 +244,14 @@ class Topology:
         Returns the mask with the NUMA nodes; the caller charges the pod on its node.
         """
         zones = zones_of(mask) or self.choose(slot, pod)
-        parts = self._parts(slot, zones, pod) if zones and slot < len(self.count) else None
-        extra = self._extra(slot, zones, pod) if parts is not None else ()
-        self.put_back(row, Hold(slot, parts or (), extra))
-        return with_zones(mask, zones if parts is not None else 0)
+        hold = self.hold_of(slot, zones, pod) if zones and slot < len(self.count) else None
+        self.put_back(row, hold if hold is not None else Hold(slot, (), ()))
+        return with_zones(mask, zones if hold is not None else 0)
+
+    def hold_of(self, slot: int, zones: int, pod: PodClass) -> Hold | None:
+        """What a class would hold of the NUMA nodes of a mask; ``None`` where they lack it."""
+        parts = self._parts(slot, zones, pod)
+        return Hold(slot, parts, self._extra(slot, zones, pod)) if parts is not None else None
 
     def mask_of(self, slot: int, note: str, pod: str) -> int:
         """The claim's mask of the NUMA nodes that a micro-topology note names.
@@ -284,13 +284,12 @@ class Topology:
         for column, amount in hold.extra:
             self._ledger.used[hold.slot, column] -= amount
 
-    def stated(self, row: int) -> ZoneAmounts:
-        """What a pod holds, by NUMA number: for the note on it."""
-        hold, found = self.holds.get(row), ZoneAmounts()
-        for z, k, amount in hold.parts if hold is not None else ():
-            here = found.setdefault(self.numbers[hold.slot][z], {}) if hold is not None else {}
-            here[self.names[k]] = here.get(self.names[k], 0) + amount
-        return found
+    def note(self, row: int) -> str:
+        """What is written on a pod of what it holds; empty where that is nothing."""
+        hold = self.holds.get(row)
+        if hold is None or not hold.parts:
+            return ""
+        return micro_topology(self.numbers.get(hold.slot, ()), hold.parts, tuple(self.names))
 
     def foreign(self) -> npt.NDArray[np.int64]:
         """int64[slot, zone, column]: what agents say that pods hold which we did not place."""

@@ -8,6 +8,7 @@ byte, so they are part of a class: ``placing_notes`` gives the bytes to intern b
 
 from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -284,6 +285,24 @@ def format_micro_topology(allocation: Mapping[int, Mapping[str, int]]) -> str:
         f"{numa}:" + ",".join(f"{name}={format_amount(name, held[name])}" for name in sorted(held))
         for numa, held in sorted(allocation.items())
     )
+
+
+@lru_cache(maxsize=10_000)
+def micro_topology(
+    numbers: tuple[int, ...], parts: tuple[tuple[int, int, int], ...], names: tuple[str, ...]
+) -> str:
+    """The note of what a pod holds, which the pods of a class mostly have in common.
+
+    Args:
+        numbers: numbers of the NUMA nodes of its machine.
+        parts: (index of the NUMA node, column, amount) each; what is there no more is left out.
+        names: resources by column.
+    """
+    found = ZoneAmounts()
+    for z, k, held in parts:
+        if z < len(numbers):
+            found.setdefault(numbers[z], {})[names[k]] = held
+    return format_micro_topology(found)
 
 
 def read_micro_topology(text: str, pod: str) -> ZoneAmounts:

@@ -21,8 +21,9 @@ PROTECTED_FOR: Final = "godel.bytedance.com/protection-duration-from-preemption"
 NEVER: Final = "Never"
 """The policy of pods that preempt nobody."""
 
-TraitKey = tuple[bytes, bool, str]
-"""Notes as they came where they matter, whether its policy is Never, and its PriorityClass."""
+TraitKey = tuple[bytes, bool, str, bool]
+"""Notes as they came where they matter, whether its policy is Never, its PriorityClass, and whether
+it asks for another scheduler."""
 
 NO_TRAITS: Final = 0
 """Number of the traits of a pod about which there is nothing to know."""
@@ -41,6 +42,8 @@ class Traits(msgspec.Struct, frozen=True):
     can_be_preempted: bool | None = None
     #: Seconds after its start in which it stays.
     protected_for: float = 0.0
+    #: Whether it is another scheduler's, and those are spared.
+    is_others: bool = False
 
 
 class ClassNotes(msgspec.Struct, frozen=True):
@@ -64,6 +67,8 @@ class TraitTable:
         """Nothing but the traits of everybody."""
         #: What PriorityClasses say beside their values; those that say nothing are left out.
         self.classes: dict[str, ClassNotes] = {}
+        #: Names of schedulers whose pods alone may be asked to leave; ``None`` for everybody's.
+        self.ours: frozenset[str] | None = None
         #: How many numbers were given up so far; they may mean others since.
         self.forgotten: int = 0
         self._by_number: list[Traits] = [Traits()]
@@ -84,13 +89,14 @@ class TraitTable:
         """The number of a pod's traits; count its use with ``use``."""
         spec, notes = head.spec, head.metadata.annotations
         refuses = spec.preemption_policy == NEVER
-        if notes is NO_BYTES and not (refuses or self.classes):
+        others = self.ours is not None and spec.scheduler_name not in self.ours
+        if notes is NO_BYTES and not (refuses or self.classes or others):
             return NO_TRAITS
         marked = notes is not NO_BYTES and any(mark in bytes(notes) for mark in _MARKS)
         named = spec.priority_class_name if spec.priority_class_name in self.classes else ""
-        if not (refuses or marked or named):
+        if not (refuses or marked or named or others):
             return NO_TRAITS
-        key = (bytes(notes) if marked else b"", refuses, named)
+        key = (bytes(notes) if marked else b"", refuses, named, others)
         found = self._by_key.get(key)
         return found if found is not None else self._make(key)
 
@@ -112,7 +118,7 @@ class TraitTable:
             self._free.append(number)
 
     def _make(self, key: TraitKey) -> int:
-        notes, refuses, named = key
+        notes, refuses, named, others = key
         said = self.classes.get(named, _SILENT)
         own = _texts(notes)
         mark = own.get(CAN_BE_PREEMPTED)
@@ -124,6 +130,7 @@ class TraitTable:
             protected_for=seconds(own[PROTECTED_FOR])
             if PROTECTED_FOR in own
             else said.protected_for,
+            is_others=others,
         )
         if self._free:
             number = self._free.pop()

@@ -8,7 +8,7 @@ A million single pods may wait, so a unit is a compact struct without garbage-co
 empty fields share one object, and the rows of a single pod are one tuple that travels.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum, IntEnum, IntFlag
 from math import inf
@@ -158,12 +158,12 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         """Whether it has the pods without which it must not start."""
         return self.scheduled or self.size >= self.min_member
 
-    def want(self, row: int) -> None:
-        """A pod that wants a node joins."""
+    def want(self, rows: Iterable[int]) -> None:
+        """Pods that want a node join."""
         if isinstance(self.pending, list):
-            self.pending.append(row)
+            self.pending.extend(rows)
         else:
-            self.pending = (*self.pending, row)
+            self.pending = (*self.pending, *rows)
 
     def lose(self, rows: AbstractSet[int]) -> None:
         """Pods leave, whether they want a node or have one."""
@@ -184,8 +184,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def let_go(self, rows: AbstractSet[int]) -> None:
         """Pods that had a node, or nearly, want one again."""
         self.lose(rows)
-        for row in sorted(rows):
-            self.want(row)
+        self.want(sorted(rows))
 
     def answered(self, rows: AbstractSet[int]) -> int:
         """Pods are at the shard no longer; returns how many of them were."""
@@ -195,7 +194,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         return before - len(self.away)
 
     def _drop_pending(self, rows: AbstractSet[int]) -> None:
-        kept = [row for row in self.pending if row not in rows]
+        kept = [row for row in self.pending if row not in rows] if self.pending else []
         self.pending = kept if isinstance(self.pending, list) else tuple(kept)
 
     def run_for(self, duration: float) -> None:

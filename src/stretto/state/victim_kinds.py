@@ -37,9 +37,9 @@ class Kinds:
         pods = self._cluster.pods
         if pods.slot[row] == NO_SLOT:
             return None
-        if pods.leaving[row] == Stay.LEAVES:
+        if int(pods.leaving[row]) == Stay.LEAVES:
             return LEAVING
-        if pods.state[row] == PodState.NOMINATED:
+        if int(pods.state[row]) == PodState.NOMINATED:
             return NOMINEE
         guard = guard_of(self._cluster, self._rules, row, now)
         if guard is Guard.RECENT:

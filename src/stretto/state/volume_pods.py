@@ -1,9 +1,9 @@
 """Pods that name claims or disks: their records are kept, for volumes are no part of a class."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from stretto.api.heads import NO_BYTES
+from stretto.api.heads import NO_BYTES, PodHead
 from stretto.state import whole
 from stretto.state.cluster import Cluster
 from stretto.state.likeness import SHARED_BODIES
@@ -19,10 +19,14 @@ class VolumePods:
         """Keep them for one cluster."""
         self._cluster = cluster
         self._shared: dict[bytes, bool] = {}
+        # Heads that many pods share and that name none, by identity; kept, so that it stays theirs.
+        self._innocent: dict[int, PodHead] = {}
 
     def keep(self, events: Sequence[Event]) -> None:
         """Remember what these events say of such pods; call it once they were applied."""
         cluster, records = self._cluster, self._cluster.records
+        if not records and not any(map(self._names_some, self._unread(events))):
+            return
         mine = [
             event
             for event in events
@@ -38,6 +42,20 @@ class VolumePods:
             if row is not None and not pods.volumes[row]:
                 pods.volumes[row] = 1
                 pods.log.add(row)
+
+    def _unread(self, events: Sequence[Event]) -> Iterable[Event]:
+        """One event of those that share a head which is not known to name none, and all others."""
+        by_head = {id(event.head): event for event in events}
+        bare = by_head.pop(id(None), None)
+        for key in by_head.keys() - self._innocent.keys():
+            event = by_head[key]
+            yield event  # whoever asks goes no further than to the first that names some
+            if event.head is not None and not event.head.metadata.name:
+                if len(self._innocent) >= SHARED_BODIES:
+                    self._innocent.clear()
+                self._innocent[key] = event.head
+        if bare is not None:
+            yield from (event for event in events if event.head is None and not event.bind)
 
     def _names_some(self, event: Event) -> bool:
         """Whether a pod names a claim or a disk."""

@@ -48,7 +48,6 @@ OWNER_KINDS: Final = (
     kinds.STATEFUL_SET,
 )
 """Those over whose pods the default spreading is."""
-_RESIZES: Final = (b'"allocatedResources"', b'"PodResizePending"')
 
 
 def apply_objects(cluster: Cluster, kind: Kind, events: Iterable[Event]) -> None:
@@ -155,14 +154,11 @@ def _differ(before: Record, after: Record) -> bool:
 
 
 def _cures(before: Record, after: Record) -> Cure:
-    """What a change of a pod on a node may cure for others: it counts otherwise, or takes less."""
-    cures = Cure.NONE
-    if any(mark in each.body for mark in _RESIZES for each in (before, after)):
-        cures |= Cure.POD_LEFT
+    """What a change of a pod on a node may cure for others; one that takes less was told before."""
     try:
         old, new = decode_pod_head(before.body).metadata, decode_pod_head(after.body).metadata
     except InputError:
-        return cures | Cure.POD_LABELS
+        return Cure.POD_LABELS
     changed = bytes(old.labels) != bytes(new.labels)
     leaves = before.deleting != after.deleting or old.deletion_timestamp != new.deletion_timestamp
-    return cures | Cure.POD_LABELS if changed or leaves else cures
+    return Cure.POD_LABELS if changed or leaves else Cure.NONE

@@ -3,10 +3,14 @@ from typing import Any
 import pytest
 
 from stretto.api.kinds import POD
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
 from stretto.state.cluster import ClusterConfig
+from stretto.state.evictions import Stay
 from stretto.state.invariants import check_all
 from stretto.state.lifecycle import PodState
 from stretto.state.units import Cure
+from stretto.stores.memory import MemoryStore
 from stretto.stores.store import Event, EventType
 from stretto.testing import make_node, make_pod
 from tests.books import ADDED, DELETED, MODIFIED, Books, changed
@@ -188,6 +192,19 @@ def test_an_event_that_was_seen_before_changes_nothing(books: Books) -> None:
 def test_a_bookmark_is_no_pod(books: Books) -> None:
     books.pod(make_pod("p"), EventType.BOOKMARK)
     assert len(books.cluster.pods) == 0
+
+
+def test_a_pod_that_was_created_terminating_in_a_store_leaves_its_node(books: Books) -> None:
+    store = MemoryStore(ManualClock(), Rng(0))
+    going = changed(make_pod("p", node="n"), metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    watch = store.watch(POD, 0)
+    stays, leaves = store.create(POD, [make_pod("q", node="n"), going])
+    books.ingest.pods(watch.poll(), 0.0)
+    leaving = books.cluster.pods.leaving
+    assert leaves.record is not None
+    assert stays.record is not None
+    assert leaving[books.row(stays.record.uid)] == Stay.STAYS
+    assert leaving[books.row(leaves.record.uid)] == Stay.LEAVES
 
 
 # ---------------------------------------------------------------- objects that cannot be read
