@@ -16,10 +16,11 @@ from stretto.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from stretto.framework.exact.claims import claims_of
 from stretto.framework.exact.plugins.node_volume_limits import LimitCheck
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import SUCCESS
-from stretto.framework.exact.volumes import Binder, claims_of
+from stretto.framework.exact.volumes import Binder
 from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
 
 CLASSES = ("local", "made")

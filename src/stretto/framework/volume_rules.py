@@ -4,6 +4,7 @@ One pod is asked about at a time, because claims are its own; the answer is a ma
 the statuses behind it, and on the node that is chosen the volumes that the pod gets there.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -12,14 +13,22 @@ import numpy.typing as npt
 
 from stretto.framework.contract import BoolArray
 from stretto.framework.exact import volumes
+from stretto.framework.exact.claims import claims_of
 from stretto.framework.exact.contract import Check, FilterPlugin
-from stretto.framework.exact.plugins.node_volume_limits import NodeVolumeLimits
+from stretto.framework.exact.limits import usage_of
+from stretto.framework.exact.plugins.node_volume_limits import (
+    COUNTED,
+    NodeVolumeLimits,
+    volumes_of,
+)
 from stretto.framework.exact.plugins.volume_binding import UNBOUND, claims_refusal
 from stretto.framework.exact.plugins.volume_restrictions import VolumeRestrictions
 from stretto.framework.exact.plugins.volume_zone import VolumeZone
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.status import SKIP, Code, Status, unresolvable
-from stretto.framework.exact.volumes import NOTHING_TO_DO, Binder, Found, claims_of
+from stretto.framework.exact.supply import supplies_of
+from stretto.framework.exact.volumes import NOTHING_TO_DO, Binder, Found
+from stretto.framework.volume_alike import Alike, Fresh, fresh, room_under
 from stretto.framework.volume_snapshot import VolumeSnapshot
 from stretto.state.claims import VolumeChoice
 from stretto.state.cluster import Cluster
@@ -93,6 +102,19 @@ class VolumeRules:
             said.extend(self._of_binder(binder))
         return Judged(self._allowed(said), ("", ""), tuple(said), binder)
 
+    def fresh(self, row: int) -> Fresh | None:
+        """What a pod asks where that alone decides; ``None`` where it must be asked alone."""
+        facts, snapshot = self.view.readable(row), self.view.snapshot
+        return None if facts is None else fresh(facts, snapshot, supplies_of(snapshot))
+
+    def alike(self, row: int, judged: Judged) -> Alike:
+        """Looks at pods that ask the same as one that was judged just now, one after another."""
+        room = None
+        if NodeVolumeLimits.NAME in self._names:
+            new, _ = volumes_of(self.view.facts(row), self.view.snapshot)
+            room = room_under(usage_of(self.view.snapshot, COUNTED), Counter(new.values()))
+        return Alike(judged.binder, room)
+
     def judge_alone(self, row: int) -> Judged:
         """Where a pod may go now, its own claims on its node aside."""
         self.view.sync()
@@ -121,6 +143,8 @@ class VolumeRules:
 
     def choice(self, row: int, slot: int) -> VolumeChoice | None:
         """What has to be done about a pod's volumes on a slot; ``None`` for nothing."""
+        if not self._cluster.pods.volumes[row]:
+            return None
         self.view.sync()
         return choice_of(self.found(self.judge(row), slot))
 

@@ -9,22 +9,27 @@ looked at. A gang that falls short is taken back with its volumes.
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stretto.base.rng import Rng
 from stretto.framework.diagnosis import message_of
+from stretto.framework.exact.claims import key_of
 from stretto.framework.exact.cures import CURES
 from stretto.framework.exact.volumes import Found
 from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.runtime import Engine
 from stretto.framework.staged_runtime import StagedRuntime
+from stretto.framework.volume_alike import Fresh
 from stretto.framework.volume_rules import Judged, VolumeRules, choice_of
-from stretto.state.claims import NoPlace, VolumeChoice
+from stretto.state.claims import NoPlace, VolumeChoice, Wait
 from stretto.state.units import Cure, Units
+
+MANY: Final = 512
+"""Pods whose volumes ask the same that are placed at a time."""
 
 
 class _Home(NamedTuple):
@@ -48,6 +53,8 @@ class VolumeRuntime(StagedRuntime):
         super().__init__(engine, rng, tier, units)
         names = frozenset(r.NAME for r in engine.profile.filters if isinstance(r, VolumeRule))
         self._volumes = VolumeRules(engine.cluster, names)
+        #: Pods with volumes that ask the same are placed so many at a time.
+        self._many = MANY
 
     def place(self, request: Request) -> Placement:
         """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
@@ -68,22 +75,123 @@ class VolumeRuntime(StagedRuntime):
         with_some = [
             bool(has[request.starts[u] : request.starts[u + 1]].any()) for u in range(units)
         ]
+        waits: dict[int, Wait] = {}
         u, others = 0, None
+        one_by_one = bool(self.engine.cluster.directed) or any(request.blocking)
         while u < units:
-            last = u + 1
+            looks = with_some[u] and not one_by_one
+            run = self._alike_from(request, u, with_some) if looks else []
+            last = u + max(1, len(run))
             while not with_some[u] and last < units and not with_some[last]:
                 last += 1
             part = request.part(u, last)
             start, stop = int(request.starts[u]), int(request.starts[last])
-            placed = self._unit(part) if with_some[u] else super().place(part)
+            if with_some[u]:
+                placed = self._together(part, run) if len(run) > 1 else self._unit(part)
+            else:
+                placed = super().place(part)
             slots[start:stop], masks[start:stop] = placed.slots, placed.devices
             said.update({start + i: each for i, each in placed.said.items()})
             volumes.update({start + i: each for i, each in placed.volumes.items()})
+            waits.update({start + i: each for i, each in placed.waits.items()})
             others = placed.others if others is None else others
             if placed.tried < last - u or self._is_blocked(part, placed):
-                return Placement(slots, masks, u + placed.tried, said, volumes, None, others)
+                u += placed.tried
+                return Placement(slots, masks, u, said, volumes, None, others, waits)
             u = last
-        return Placement(slots, masks, units, said, volumes, None, others)
+        return Placement(slots, masks, units, said, volumes, None, others, waits)
+
+    def _alike_from(self, request: Request, u: int, with_some: Sequence[bool]) -> list[Fresh]:
+        """Single pods from a unit on whose volumes ask the same, each of claims of its own."""
+        found: list[Fresh] = []
+        used: set[tuple[str, str]] = set()
+        starts = request.starts
+        while u < len(with_some) and with_some[u] and starts[u + 1] - starts[u] == 1:
+            claims = self._volumes.fresh(int(request.rows[starts[u]]))
+            if claims is None or (found and claims.asked != found[0].asked):
+                break
+            mine = set(map(key_of, claims.claims))
+            if not used.isdisjoint(mine):
+                break
+            used |= mine
+            found.append(claims)
+            u += 1
+        return found
+
+    def _together(self, part: Request, run: Sequence[Fresh]) -> Placement:
+        """Single pods whose volumes ask the same, many in one call.
+
+        Those whose slot is full once others are there are taken back and placed again.
+        """
+        count, begin, others = len(run), 0, None
+        slots, masks = np.full(count, -1, np.int32), np.zeros(count, np.int32)
+        said: dict[int, NoPlace] = {}
+        volumes: dict[int, VolumeChoice] = {}
+        while begin < count:
+            judged = self._volumes.judge(int(part.rows[begin]))
+            if _is_nowhere(judged):
+                said.update(self._nobody(part, begin, judged))
+                break
+            many = part.part(begin, min(count, begin + self._many))
+            placed = self._within(many, judged.allowed)
+            done = self._settle(many, placed, run[begin:], judged)
+            volumes.update({begin + i: each for i, each in done.volumes.items()})
+            said.update({begin + i: each for i, each in done.said.items()})
+            end = begin + done.tried
+            slots[begin:end] = placed.slots[: done.tried]
+            masks[begin:end] = placed.devices[: done.tried]
+            others = placed.others if others is None else others
+            whole = end == begin + len(placed.slots)
+            self._many = min(2 * self._many, MANY) if whole else max(1, done.tried)
+            begin = end
+        return Placement(slots, masks, count, said, volumes, None, others)
+
+    def _settle(
+        self, part: Request, placed: Placement, run: Sequence[Fresh], judged: Judged
+    ) -> Placement:
+        """Give pods that were placed together their volumes, in order, until a slot is full."""
+        said: dict[int, NoPlace] = {}
+        volumes: dict[int, VolumeChoice] = {}
+        alike = self._volumes.alike(int(part.rows[0]), judged)
+        slots, at = placed.slots.tolist(), 0
+        known: Judged | None = judged
+        for at, slot in enumerate(slots):
+            row = int(part.rows[at])
+            if slot < 0:
+                known = known or self._volumes.judge(row)
+                said[at] = self._no_place(int(part.class_ids[at]), known)
+                continue
+            position = self._volumes.view.position(slot)
+            found = None if position is None else alike.find(run[at].claims, position)
+            if found is None:
+                break
+            self._volumes.view.assume(row, slot, found)
+            known = None
+            choice = choice_of(found)
+            if choice is not None:
+                volumes[at] = choice
+        else:
+            return placed._replace(said=said, volumes=volumes)
+        assert at > 0, "where a pod may go, its volumes are found"
+        for i in reversed(range(at, len(slots))):
+            if slots[i] >= 0:
+                self.give_back(int(part.class_ids[i]), slots[i], int(placed.devices[i]))
+        return placed._replace(tried=at, said=said, volumes=volumes)
+
+    def _nobody(self, part: Request, begin: int, judged: Judged) -> dict[int, NoPlace]:
+        """What is said of pods, from one on, whose volumes let them go nowhere."""
+        by_class: dict[int, NoPlace] = {}
+        for class_id in dict.fromkeys(int(each) for each in part.class_ids[begin:]):
+            by_class[class_id] = self._no_place(class_id, judged)
+        return {i: by_class[int(part.class_ids[i])] for i in range(begin, len(part.class_ids))}
+
+    def _within(self, part: Request, allowed: npt.NDArray[np.bool_] | None) -> Placement:
+        """Place by the profile's rules inside some slots."""
+        self.only = allowed
+        try:
+            return super().place(part)
+        finally:
+            self.only = None
 
     def _is_blocked(self, part: Request, placed: Placement) -> bool:
         """Whether the last unit of a part blocks and failed."""
@@ -151,11 +259,7 @@ class VolumeRuntime(StagedRuntime):
             if judged is not None:
                 said[i] = self._no_place(int(part.class_ids[i]), judged)
             return None
-        self.only = allowed
-        try:
-            placed = super().place(alone)
-        finally:
-            self.only = None
+        placed = self._within(alone, allowed)
         slot = int(placed.slots[0])
         if slot < 0 or judged is None:
             if judged is not None:
@@ -199,3 +303,8 @@ class VolumeRuntime(StagedRuntime):
                     left = left & ~each.mask
                 cures |= asked.cures(pod) if (before & ~left).any() else Cure.NONE
         return NoPlace(cures, message_of(+counts, int(left.sum()), len(slots)))
+
+
+def _is_nowhere(judged: Judged) -> bool:
+    """Whether a pod's volumes let it go nowhere."""
+    return bool(judged.nowhere[1]) or (judged.allowed is not None and not judged.allowed.any())

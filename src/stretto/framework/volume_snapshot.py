@@ -11,8 +11,11 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api import codec
 from stretto.api.core import Node
-from stretto.api.meta import ObjectMeta
+from stretto.api.meta import ObjectMeta, Wire
+from stretto.api.pods import Pod, PodSpec
+from stretto.api.volumes import Volume
 from stretto.framework.exact.book import Book
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
@@ -22,15 +25,51 @@ from stretto.state.objects import Identity, identity_of
 from stretto.state.pods import NO_SLOT
 
 
+class _Mounts(Wire, frozen=True):
+    """What volume rules read of a pod's spec."""
+
+    #: Volumes.
+    volumes: tuple[Volume, ...] = ()
+
+
+class _Mounting(Wire, frozen=True):
+    """What volume rules read of a pod."""
+
+    #: Identity.
+    metadata: ObjectMeta = ObjectMeta()
+    #: Its volumes.
+    spec: _Mounts = _Mounts()
+
+
+class _VolumeBook(Book):
+    """Pods by row with their volumes alone: amounts and terms are read by class."""
+
+    def _read_body(self, body: bytes) -> Pod:
+        """The pod of a body."""
+        found = codec.decode_as(_Mounting, body, "pod")
+        return Pod(found.metadata, PodSpec(volumes=found.spec.volumes))
+
+    def _stand_in(self, row: int) -> Pod:
+        """A pod without volumes."""
+        return Pod(ObjectMeta(), PodSpec())
+
+
+class _Standing(Snapshot):
+    """Who stands where, without what they take."""
+
+    def _count_amounts(self, pod: PodFacts, node: int, by: int) -> None:
+        """Amounts, ports and terms are no matter of volumes."""
+
+
 class VolumeSnapshot:
     """A snapshot of nodes, volumes and the pods that have some."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Follow a cluster, once somebody asks."""
         #: What the plugins are shown.
-        self.snapshot = Snapshot()
+        self.snapshot: Snapshot = _Standing()
         self._cluster = cluster
-        self._book = Book(cluster)
+        self._book: Book = _VolumeBook(cluster)
         self._began = False
         self._stale: set[int] = set()
         self._objects_at = -1
@@ -48,6 +87,11 @@ class VolumeSnapshot:
     def fault(self, row: int) -> str:
         """Why a pod cannot be read; empty where it can."""
         return self._book.fault(row)
+
+    def readable(self, row: int) -> PodFacts | None:
+        """A pod as the plugins read it, where it can be read."""
+        facts, fault = self._book.entry(row)
+        return None if fault else facts
 
     @property
     def slots(self) -> npt.NDArray[np.int64]:

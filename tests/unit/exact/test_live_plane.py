@@ -13,6 +13,7 @@ from stretto.base.rng import Rng
 from stretto.control.binder.volumes import LONGEST_WAIT
 from stretto.framework.profile import load_profile
 from stretto.lab.conformance import fields
+from stretto.state.claims import ConflictCause
 from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.memory import MemoryStore
@@ -346,9 +347,15 @@ def test_a_pod_whose_volume_cannot_be_made_is_scheduled_again() -> None:
 def test_a_pod_does_not_wait_for_its_volume_for_ever() -> None:
     plane, _ = attended(claim("data", "made"))
     plane.settle(LONGEST_WAIT - 1)
-    assert plane.plane.binder.counts["store refused"] == 0
+    late = ConflictCause.VOLUME_LATE.value
+    assert plane.plane.binder.counts[late] == 0
     plane.settle(2.0)
-    assert plane.plane.binder.counts["store refused"] == 1
+    assert plane.plane.binder.counts[late] == 1
+    ((_, words),) = plane.plane.cluster.objects.late.values()
+    assert words.startswith("waited 600 s for volumes on node ")
+    assert words.endswith(
+        "has made none for claim data (class made); see kubectl describe pvc data -n default"
+    )
 
 
 def test_a_new_binder_waits_for_the_claims_that_the_old_one_waited_for() -> None:
@@ -372,29 +379,3 @@ def test_a_preemptor_gets_its_volume_when_its_victim_has_gone() -> None:
     assert plane.node_of("big") == "b1"
     assert kept is not None
     assert kept.name == "data"
-
-
-# ---------------------------------------------------------------- resizing in place
-
-
-def resized(plane: Parity, cpu: str) -> None:
-    """The node says what the running pod has in force."""
-    amounts = {"cpu": cpu}
-    told = {"name": "main", "allocatedResources": amounts, "resources": {"requests": amounts}}
-    status = {"status": {"containerStatuses": [told]}}
-    plane.store.patch_status(POD, [Patch("default", "big", status)])
-
-
-def test_a_pod_that_shrinks_in_place_makes_room_when_its_node_says_so() -> None:
-    plane = Parity(make_node("a1", cpu="4"))
-    plane.submit(make_pod("big", node="a1", cpu="4"))
-    resized(plane, "4")
-    plane.submit_pod(pod(requests={"cpu": "2"}))
-    plane.settle()
-    asked = {"name": "main", "resources": {"requests": {"cpu": "1", "memory": "128Mi"}}}
-    plane.patch(POD, "big", spec={"containers": [asked]})
-    plane.settle(LONG)
-    assert plane.node_of("p") == ""
-    resized(plane, "1")
-    plane.settle(LONG)
-    assert plane.node_of("p") == "a1"

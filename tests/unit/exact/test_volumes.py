@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.framework.exact import volumes
+from stretto.framework.exact.claims import WAIT
 from stretto.framework.exact.plugins import (
     node_volume_limits,
     volume_binding,
@@ -47,7 +48,7 @@ def volume(name: str, size: str = "1Gi", on: str = "", **more: Any) -> Any:
     )
 
 
-def storage_class(mode: str = volumes.WAIT, provisioner: str = DRIVER, **more: Any) -> Any:
+def storage_class(mode: str = WAIT, provisioner: str = DRIVER, **more: Any) -> Any:
     return thing("sc", "fast", provisioner=provisioner, volumeBindingMode=mode, **more)
 
 

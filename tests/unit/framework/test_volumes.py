@@ -16,6 +16,12 @@ from stretto.api.kinds import (
     STORAGE_CLASS,
     Kind,
 )
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.control.reporter import ReportConfig
+from stretto.framework.profile import load_profile
+from stretto.stores.capabilities import Capabilities
+from stretto.stores.memory import MemoryStore
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod
 
@@ -102,6 +108,39 @@ def test_a_waiting_claim_gets_the_smallest_volume_of_the_node_that_was_chosen(si
     site.submit(using("web", "data"))
     site.settle()
     assert (site.node_of("web"), site.holder("small"), site.holder("large")) == ("n1", "data", "")
+
+
+class Attended(MemoryStore):
+    """A store whose volumes somebody else makes; here nobody does."""
+
+    capabilities = Capabilities(completes_claims=True)
+
+
+def test_a_volume_that_nobody_makes_is_waited_for_as_long_as_the_profile_says() -> None:
+    args = {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 5}}
+    profile = load_profile({"profiles": [{"schedulerName": "stretto", "pluginConfig": [args]}]})
+    store = Attended(ManualClock(), Rng(0))
+    config = {"tier": "numpy", "report": ReportConfig(keep_events=1e9)}
+    site = Site([make_node("n0")], profile=profile, config=config, store=store)
+    site.storage_class("fast", made=True)
+    site.claim("data", of="fast")
+    site.submit(using("web", "data"))
+    site.settle(4.9)
+    assert conditions(store) == []
+    site.settle(0.5)
+    (said,) = conditions(store)
+    assert said.startswith("waited 5 s for volumes on node n0: csi.example.com has made none")
+    assert site.plane.binder.counts["granted"] == 1
+    site.settle(2.0)
+    assert site.plane.binder.counts["granted"] == 2
+
+
+def conditions(store: MemoryStore) -> list[str]:
+    """What the pod's conditions say."""
+    record = store.get(POD, "default", "web")
+    assert record is not None
+    found = msgspec.json.decode(record.body).get("status", {}).get("conditions", [])
+    return [each["message"] for each in found]
 
 
 def test_two_pods_never_get_one_volume(site: Site) -> None:

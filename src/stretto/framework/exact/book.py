@@ -67,6 +67,11 @@ class Book:
         """What is wrong with the pod of a row; empty where it can be read."""
         return self._entry(row).fault
 
+    def entry(self, row: int) -> tuple[PodFacts, str]:
+        """The pod of a row, and what is wrong with it."""
+        found = self._entry(row)
+        return found.facts, found.fault
+
     def _entry(self, row: int) -> Entry:
         pods, records = self._cluster.pods, self._cluster.records
         uid = pods.uid[row]
@@ -105,13 +110,21 @@ class Book:
             if len(self._bodies) >= BODIES_KEPT:
                 self._bodies.clear()
             try:
-                pod = codec.decode_as(Pod, body, "pod")
+                pod = self._read_body(body)
                 meta = msgspec.structs.replace(pod.metadata, managed_fields=msgspec.UNSET)
                 found = msgspec.structs.replace(pod, metadata=meta)
             except InputError as error:
                 found = str(error)
             self._bodies[body] = found
         return found
+
+    def _read_body(self, body: bytes) -> Pod:
+        """A pod of a body.
+
+        Raises:
+            InputError: it cannot be read; says which field.
+        """
+        return codec.decode_as(Pod, body, "pod")
 
     def _stand_in(self, row: int) -> Pod:
         """A pod that takes what the ledger charges."""

@@ -75,7 +75,7 @@ class Usage:
         self._at = objects.head
         if changed is None or any(each[0] is StorageClass for each in changed):
             nodes: Iterable[int] = range(self._nodes.count)
-            for each in objects.of(VolumeAttachment):
+            for each in objects.of(VolumeAttachment):  # only to remember where they are
                 if isinstance(each, VolumeAttachment):
                     self._of_attachment(each.metadata.name)
         else:
@@ -97,7 +97,10 @@ class Usage:
         return self._of_attachment(name) if kind is VolumeAttachment else ()
 
     def _of_attachment(self, name: str) -> Iterable[int]:
-        """The node of an attachment, and the one where it was when it was read last."""
+        """The node of an attachment, and the one where it was when it was read last.
+
+        Where it is now is remembered for the next time.
+        """
         item = self._snapshot.objects.find((VolumeAttachment, "", name))
         before = self._attached_at.pop(name, None)
         after = None

@@ -10,6 +10,7 @@ import numpy as np
 
 from stretto.api.pods import Pod
 from stretto.framework.exact import messages, volumes
+from stretto.framework.exact.claims import claims_of
 from stretto.framework.exact.decision import Decision, Filtered, Preemption
 from stretto.framework.exact.filtering import run_filters
 from stretto.framework.exact.plugins import dynamic_resources, scheduling_gates
@@ -73,7 +74,7 @@ class ExactScheduler:
         pod, objects = decision.pod, self.snapshot.objects
         found = volumes.NOTHING_TO_DO
         if pod.shape.claims:
-            claims = volumes.claims_of(pod, objects)
+            claims = claims_of(pod, objects)
             if claims.waiting:
                 at = self.snapshot.nodes.index[node]
                 found = volumes.Binder(claims, self.snapshot).find(at)

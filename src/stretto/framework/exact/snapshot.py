@@ -164,6 +164,21 @@ class Snapshot:
         return taken
 
     def _place(self, pod: PodFacts, node: int, by: int) -> None:
+        self._count_amounts(pod, node, by)
+        if pod.pod.spec.volumes:
+            self.volumes_moved.add(node)
+        for name, own in pod.shape.claims:
+            if not own:
+                _count(self.claim_users, (pod.namespace, name), by)
+        if by > 0:
+            self.pods_on[node].append(pod)
+            self.node_of[pod.key] = node
+        else:
+            self.pods_on[node].remove(pod)
+            del self.node_of[pod.key]
+
+    def _count_amounts(self, pod: PodFacts, node: int, by: int) -> None:
+        """What a pod takes and holds, its volumes aside."""
         amounts, cpu, memory = pod.shape.running
         for resource, amount in amounts.items():
             if resource in COUNTED or is_scalar(resource):
@@ -175,20 +190,9 @@ class Snapshot:
         self.seen_memory[node] += by * memory
         self.pod_count[node] += by
         self.population.count(pod, node, by)
-        if pod.pod.spec.volumes:
-            self.volumes_moved.add(node)
-        for name, own in pod.shape.claims:
-            if not own:
-                _count(self.claim_users, (pod.namespace, name), by)
         for port in pod.shape.ports:
             by_address = self.port_users.setdefault((port.protocol, port.port), {})
             _count(by_address.setdefault(port.ip, {}), node, by)
-        if by > 0:
-            self.pods_on[node].append(pod)
-            self.node_of[pod.key] = node
-        else:
-            self.pods_on[node].remove(pod)
-            del self.node_of[pod.key]
 
 
 def _count(counts: dict[_K, int], key: _K, by: int) -> None:

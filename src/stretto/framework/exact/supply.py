@@ -181,6 +181,10 @@ class Supplies:
                     self._offer(found, volume)
         return found
 
+    def is_kept_for(self, key: tuple[str, str]) -> bool:
+        """Whether any volume is kept for a claim."""
+        return bool(self._kept_for.get(key))
+
     def kept(self, claim: PersistentVolumeClaim, size: int) -> PersistentVolume | None:
         """The volume that is kept for a claim and could serve it."""
         key = claim.metadata.namespace, claim.metadata.name

@@ -20,20 +20,14 @@ from stretto.api.storage import (
     StorageClass,
     TopologyTerm,
 )
+from stretto.framework.exact.claims import Claims, key_of, size_of
 from stretto.framework.exact.eligible import meets_any
 from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import BoolArray, IntArray
 from stretto.framework.exact.supply import STORAGE, Supply, supplies_of
-from stretto.state.objects import (
-    BIND_COMPLETED,
-    SELECTED_NODE,
-    Objects,
-    class_name,
-)
+from stretto.state.objects import SELECTED_NODE, class_name
 
-WAIT: Final = "WaitForFirstConsumer"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 ANSWERS: Final = 64
 """Answers kept for claims that ask the same."""
@@ -44,17 +38,6 @@ NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE: Final = "node(s) did not have enough free storage"
 NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-
-
-class Claims(NamedTuple):
-    """A pod's claims by what is to be done about them, in the pod's order."""
-
-    #: Bound already.
-    bound: tuple[PersistentVolumeClaim, ...]
-    #: To be bound where the pod goes.
-    waiting: tuple[PersistentVolumeClaim, ...]
-    #: Should have been bound already.
-    immediate: tuple[PersistentVolumeClaim, ...]
 
 
 class Found(NamedTuple):
@@ -109,26 +92,6 @@ class Making(NamedTuple):
     room: BoolArray
 
 
-def claims_of(pod: PodFacts, objects: Objects) -> Claims:
-    """A pod's claims; all of them must exist."""
-    bound, waiting, immediate = [], [], []
-    for name, _ in pod.claim_names():
-        claim = objects.claims[pod.namespace, name]
-        if claim.spec.volume_name and BIND_COMPLETED in claim.metadata.annotations:
-            bound.append(claim)
-        elif not claim.spec.volume_name and _waits(objects.class_of(claim)):
-            waiting.append(claim)
-        else:
-            immediate.append(claim)
-    return Claims(tuple(bound), tuple(waiting), tuple(immediate))
-
-
-def size_of(claim: PersistentVolumeClaim) -> int:
-    """Bytes that a claim asks for, in billionths."""
-    asked = claim.spec.resources.requests.get(STORAGE)
-    return 0 if asked is None else quantity.nano(asked, STORAGE)
-
-
 def reached(volume: PersistentVolume, nodes: NodeColumns) -> BoolArray:
     """bool[n]: nodes that reach a volume."""
     affinity = volume.spec.node_affinity
@@ -146,16 +109,30 @@ class Binder:
     def __init__(self, claims: Claims, snapshot: Snapshot) -> None:
         """Work out what does not depend on the node."""
         self._claims = claims
+        self._snapshot = snapshot
         self._nodes = snapshot.nodes
         self._objects = snapshot.objects
         self._supplies = supplies_of(snapshot)
         self._reach = [self._bound(each) for each in claims.bound]
         self._selected = [c for c in claims.waiting if SELECTED_NODE in c.metadata.annotations]
         free = [c for c in claims.waiting if SELECTED_NODE not in c.metadata.annotations]
-        sizes = {_key(each): size_of(each) for each in free}
-        ordered = sorted(free, key=lambda each: sizes[_key(each)])
-        self._matches = [self._match(each, sizes[_key(each)]) for each in ordered]
-        self._making = {_key(each): self._make(each) for each in claims.waiting}
+        sizes = {key_of(each): size_of(each) for each in free}
+        ordered = sorted(free, key=lambda each: sizes[key_of(each)])
+        self._matches = [self._match(each, sizes[key_of(each)]) for each in ordered]
+        self._making = {key_of(each): self._make(each) for each in claims.waiting}
+
+    def turn_to(self, waiting: tuple[PersistentVolumeClaim, ...]) -> None:
+        """Answer for other claims that wait and ask the same in the same order.
+
+        Only where these and those before name no node and have no volume kept for them, on the
+        snapshot as it was but for volumes that were taken since.
+        """
+        supplies_of(self._snapshot)
+        names = dict(zip(self._making, waiting, strict=True))
+        self._claims = Claims((), waiting, ())
+        self._matches = [m._replace(claim=names[key_of(m.claim)]) for m in self._matches]
+        making = zip(waiting, self._making.values(), strict=True)
+        self._making = {key_of(claim): each for claim, each in making}
 
     def answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
         """The different answers, without volumes; and intp[n]: the number of each node's.
@@ -208,7 +185,7 @@ class Binder:
         everywhere = np.ones(count, np.bool_)
         asked = [(each, everywhere) for each in self._selected]
         for claim, left in (*asked, *self._left(still)):
-            making = self._making[_key(claim)]
+            making = self._making[key_of(claim)]
             here = still & left
             if making.error:
                 errors.append(making.error)
@@ -233,9 +210,9 @@ class Binder:
             if rivals > 1:
                 unsure |= (have > 0) & (have < rivals)
         for node in np.flatnonzero(unsure & asked).tolist():
-            without = {_key(claim) for claim in self._choose(node)[1]}
+            without = {key_of(claim) for claim in self._choose(node)[1]}
             for match, mask in zip(self._matches, left, strict=True):
-                mask[node] = _key(match.claim) in without
+                mask[node] = key_of(match.claim) in without
         return [(match.claim, mask) for match, mask in zip(self._matches, left, strict=True)]
 
     def find(self, node: int) -> Found:
@@ -287,7 +264,7 @@ class Binder:
     ) -> tuple[str, bool, bool]:
         """What is broken, whether a volume cannot be made, whether there is no room."""
         for claim in claims:
-            each = self._making[_key(claim)]
+            each = self._making[key_of(claim)]
             if each.error:
                 return each.error, False, False
             if not each.allowed[node]:
@@ -357,10 +334,6 @@ class Binder:
         return mask
 
 
-def _waits(found: StorageClass | None) -> bool:
-    return found is not None and found.volume_binding_mode == WAIT
-
-
 def _limit(capacity: CsiStorageCapacity) -> int:
     """The largest volume that can be made; -1 where nothing is known."""
     told = capacity.maximum_volume_size
@@ -371,10 +344,6 @@ def _limit(capacity: CsiStorageCapacity) -> int:
 
 def _name(volume: PersistentVolume) -> str:
     return volume.metadata.name
-
-
-def _key(claim: PersistentVolumeClaim) -> tuple[str, str]:
-    return claim.metadata.namespace, claim.metadata.name
 
 
 def _reasons(conflict: bool, unmatched: bool, no_room: bool, lost: bool) -> tuple[str, ...]:

@@ -7,15 +7,19 @@ left. Here they stand so that profiles can name them and switch them off.
 """
 
 from collections.abc import Hashable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework.arguments import arguments
+from stretto.framework.arguments import arguments, number
 from stretto.framework.contract import BoolArray, FilterRule, Scope, SlotArray, View
 from stretto.state.classes import PodClass
 from stretto.state.units import Cure
 
+BIND_TIMEOUT: Final = 600.0
+"""Seconds that a pod waits for its volumes, unless told otherwise: as in kube-scheduler."""
+LONGEST_TIMEOUT: Final = 86_400.0
+"""No wait is longer than a day."""
 _NODES = Cure.NODE_ADDED | Cure.NODE_LABELS
 
 
@@ -26,9 +30,13 @@ class VolumeRule(FilterRule):
     FUSED: ClassVar[bool] = True
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments that matter here."""
+        """Take no arguments that matter here, but for how long a pod waits for its volumes."""
         super().__init__(args)
-        arguments(args, ("bindTimeoutSeconds", "shape"), self.NAME)
+        given = arguments(args, ("bindTimeoutSeconds", "shape"), self.NAME)
+        seconds = given.get("bindTimeoutSeconds", BIND_TIMEOUT)
+        where = f"args of {self.NAME}.bindTimeoutSeconds"
+        #: Seconds that a pod waits for its volumes once it has a node.
+        self.bind_timeout = number(seconds, 0, LONGEST_TIMEOUT, where)
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """Nothing: claims are a pod's own."""

@@ -126,7 +126,7 @@ class LimitCheck(Check):
         """Nodes that would take too many."""
         if not self._new:
             return None
-        usage, count = usage_of(self._snapshot, _ASKED), self._snapshot.nodes.count
+        usage, count = usage_of(self._snapshot, COUNTED), self._snapshot.nodes.count
         full = np.zeros(count, np.bool_)
         for driver in set(self._new.values()) & usage.limits.keys():
             mine = [volume for volume, d in self._new.items() if d == driver]
@@ -190,7 +190,8 @@ def attached_to(snapshot: Snapshot, node: int) -> Drivers:
     return found
 
 
-_ASKED: Final = Asked(limits_of, attached_to, volumes_of)
+COUNTED: Final = Asked(limits_of, attached_to, volumes_of)
+"""How nodes are read."""
 
 
 class LimitTrial(Trial):

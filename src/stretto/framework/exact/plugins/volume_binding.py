@@ -7,6 +7,7 @@ should have been bound already. The score is off by default and always skipped.
 from typing import ClassVar, Final
 
 from stretto.framework.exact import volumes
+from stretto.framework.exact.claims import claims_of
 from stretto.framework.exact.contract import Check, FilterPlugin, Given, ScorePlugin
 from stretto.framework.exact.ownership import owner_refusal
 from stretto.framework.exact.pod_facts import PodFacts
@@ -38,7 +39,7 @@ class VolumeBinding(FilterPlugin, ScorePlugin):
         refusal = claims_refusal(pod, snapshot)
         if refusal:
             return unresolvable(refusal)
-        claims = volumes.claims_of(pod, snapshot.objects)
+        claims = claims_of(pod, snapshot.objects)
         if claims.immediate:
             return UNBOUND
         found, numbers = volumes.Binder(claims, snapshot).answers()

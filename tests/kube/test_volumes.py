@@ -1,0 +1,244 @@
+"""Volumes with the real volume controller: kept ones, and ones that a provisioner makes."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from stretto.api.kinds import PERSISTENT_VOLUME_CLAIM as CLAIM
+from stretto.api.kinds import POD
+from stretto.base.rng import Rng
+from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.store import KubeStore
+from stretto.stores.store import Watch
+from tests.kube.daemon import Daemon, put, until
+from tests.kube.yard import Yard
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+
+PROVISIONER = "disks.example.com"
+SELECTED = "volume.kubernetes.io/selected-node"
+PATIENCE = 5
+"""Seconds that a pod waits for its volumes."""
+PROFILE = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: stretto
+    pluginConfig:
+      - {name: VolumeBinding, args: {bindTimeoutSeconds: %d}}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ControlPlane]:
+    """A cluster with the volume controller; kubelets and the provisioner are played."""
+    parts = ("kube-controller-manager", "kwok")
+    with ControlPlane(ControlPlaneConfig(parts=parts)) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="module")
+def daemon(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    folder = tmp_path_factory.mktemp("daemon")
+    profile = folder / "profile.yaml"
+    profile.write_text(PROFILE % PATIENCE, encoding="utf-8")
+    words = ("--no-leader-elect", "--profile", str(profile))
+    with Daemon(cluster.kubeconfig, folder / "log", *words) as daemon:
+        yield daemon.ready()
+
+
+@pytest.fixture
+def yard(cluster: ControlPlane, daemon: Daemon, request: pytest.FixtureRequest) -> Iterator[Yard]:
+    """Nodes and a namespace of the test's own; in the end the laws hold in the whole cluster."""
+    yard = Yard(cluster, daemon, f"v{abs(hash(request.node.name)) % 10**6}")
+    yield yard
+    assert yard.broken() == []
+    cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
+    cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")
+
+
+# ---------------------------------------------------------------- volumes that are there
+
+
+def disk(yard: Yard, name: str, on: str) -> None:
+    """A volume that is there already, on one node."""
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [here]}]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": yard.space,
+        "local": {"path": "/x"},
+        "nodeAffinity": {"required": terms},
+    }
+    put(yard.plane, "/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": spec})
+
+
+def claim(yard: Yard, name: str) -> None:
+    """A claim that waits for its first pod."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": yard.space,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    path = f"/api/v1/namespaces/{yard.space}/persistentvolumeclaims"
+    put(yard.plane, path, {"metadata": {"name": name}, "spec": spec})
+
+
+def with_claim(yard: Yard, name: str) -> dict[str, Any]:
+    source = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+    return yard.template("db", volumes=[source])
+
+
+def first_version(watch: Watch, holds: Callable[[dict[str, Any]], bool]) -> int:
+    """Version at which an object first was so."""
+    while events := watch.poll():
+        for event in events:
+            if holds(json.loads(event.record.body)):
+                return event.record.version
+    raise AssertionError("it never was")
+
+
+@pytest.fixture
+def attic(yard: Yard) -> Iterator[Yard]:
+    """A yard with a class of volumes that wait for their first pod."""
+    path = "/apis/storage.k8s.io/v1/storageclasses"
+    late = {"provisioner": "kubernetes.io/no-provisioner"}
+    late["volumeBindingMode"] = "WaitForFirstConsumer"
+    put(yard.plane, path, {"metadata": {"name": yard.space}, **late})
+    yield yard
+    for name in ("on-b", "spare"):
+        yard.plane.ask("DELETE", f"/api/v1/persistentvolumes/{yard.space}-{name}")
+
+
+def test_a_claim_is_bound_before_its_pod_and_where_its_volume_is(attic: Yard) -> None:
+    _, second = attic.nodes("a", "b")
+    store = KubeStore(KubeconfigAccess(attic.plane.kubeconfig), Rng(9))
+    watches = {kind: store.watch(kind, store.list(kind).version) for kind in (POD, CLAIM)}
+    disk(attic, f"{attic.space}-on-b", second)
+    claim(attic, "data")
+    attic.pod("db", with_claim(attic, "data"))
+    attic.until(lambda: attic.places() == {"db": second})
+    of_pod = first_version(watches[POD], lambda each: "nodeName" in each["spec"])
+    done = "pv.kubernetes.io/bind-completed"
+    of_claim = first_version(
+        watches[CLAIM], lambda each: done in each["metadata"].get("annotations", {})
+    )
+    assert of_claim < of_pod
+    store.close()
+
+
+def test_a_claim_without_a_volume_waits_and_its_pod_with_it(attic: Yard) -> None:
+    (node,) = attic.nodes("a")
+    claim(attic, "data")
+    attic.pod("db", with_claim(attic, "data"))
+    attic.pod("plain", attic.template("plain"))
+    attic.until(lambda: attic.places() == {"plain": node})
+    disk(attic, f"{attic.space}-spare", node)
+    attic.until(lambda: set(attic.places()) == {"plain", "db"})
+
+
+# ---------------------------------------------------------------- volumes that are made
+
+
+class Provisioner:
+    """Whoever makes volumes for a class, played: it looks at claims when it is asked to."""
+
+    def __init__(self, yard: Yard) -> None:
+        self.yard = yard
+        path = "/apis/storage.k8s.io/v1/storageclasses"
+        made = {"provisioner": PROVISIONER, "volumeBindingMode": "WaitForFirstConsumer"}
+        put(yard.plane, path, {"metadata": {"name": yard.space}, **made})
+
+    def claim(self, name: str) -> dict[str, Any]:
+        """A claim as the server holds it."""
+        path = f"/api/v1/namespaces/{self.yard.space}/persistentvolumeclaims/{name}"
+        found: dict[str, Any] = json.loads(self.yard.plane.ask("GET", path).body)
+        return found
+
+    def node_of(self, name: str) -> str:
+        """The node for which a claim's volume is wanted; empty while nobody has said."""
+        notes = self.claim(name)["metadata"].get("annotations", {})
+        return str(notes.get(SELECTED, ""))
+
+    def asked(self, name: str) -> str:
+        """Wait until a node is named; that node."""
+        until(lambda: self.node_of(name) != "", 30, self.yard.said)
+        return self.node_of(name)
+
+    def makes(self, name: str) -> None:
+        """Make the volume where it is wanted, for the claim that wants it."""
+        found, node = self.claim(name), self.node_of(name)
+        volume = f"pvc-{found['metadata']['uid']}"
+        disk(self.yard, volume, node)
+        reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "name": name}
+        reference |= {"namespace": self.yard.space, "uid": found["metadata"]["uid"]}
+        change = {
+            "metadata": {"annotations": {"pv.kubernetes.io/provisioned-by": PROVISIONER}},
+            "spec": {"claimRef": reference},
+        }
+        path = f"/api/v1/persistentvolumes/{volume}"
+        assert self.yard.plane.ask("PATCH", path, json.dumps(change).encode()).status == 200
+
+    def cannot(self, name: str) -> None:
+        """Say that there is no room for it there, as provisioners do: the node is taken off."""
+        path = f"/api/v1/namespaces/{self.yard.space}/persistentvolumeclaims/{name}"
+        nothing = json.dumps({"metadata": {"annotations": {SELECTED: None}}}).encode()
+        assert self.yard.plane.ask("PATCH", path, nothing).status == 200
+
+
+@pytest.fixture
+def maker(yard: Yard) -> Provisioner:
+    return Provisioner(yard)
+
+
+def message(yard: Yard, name: str) -> str:
+    """What the pod's condition says."""
+    found = next(each for each in yard.pods() if each["metadata"]["name"] == name)
+    return " ".join(c.get("message", "") for c in found["status"].get("conditions", []))
+
+
+def test_a_volume_is_made_where_its_pod_goes_and_the_pod_waits_for_it(
+    yard: Yard, maker: Provisioner
+) -> None:
+    yard.nodes("a", "b")
+    claim(yard, "data")
+    yard.pod("db", with_claim(yard, "data"))
+    chosen = maker.asked("data")
+    assert not any("nodeName" in each["spec"] for each in yard.pods())
+    maker.makes("data")
+    yard.until(lambda: yard.places() == {"db": chosen})
+    assert maker.claim("data")["status"]["phase"] == "Bound"
+
+
+def test_a_node_for_which_no_volume_can_be_made_is_given_up(yard: Yard, maker: Provisioner) -> None:
+    first, second = yard.nodes("a", "b")
+    claim(yard, "data")
+    yard.pod("db", with_claim(yard, "data"))
+    refused = maker.asked("data")
+    other = second if refused == first else first
+    yard.kubectl("cordon", refused)  # else it may be chosen again: it looks as good as the other
+    maker.cannot("data")
+    until(lambda: maker.node_of("data") == other, 30, yard.said)
+    maker.makes("data")
+    yard.until(lambda: yard.places() == {"db": other})
+
+
+def test_a_volume_that_nobody_makes_is_not_waited_for_for_ever_and_it_is_said(
+    yard: Yard, maker: Provisioner
+) -> None:
+    (node,) = yard.nodes("a")
+    claim(yard, "data")
+    yard.pod("db", with_claim(yard, "data"))
+    maker.asked("data")
+    yard.until(lambda: f"waited {PATIENCE} s for volumes on node {node}" in message(yard, "db"))
+    said = message(yard, "db")
+    assert f"{PROVISIONER} has made none for claim data (class {yard.space})" in said
+    assert f"kubectl describe pvc data -n {yard.space}" in said
+    events = yard.kubectl("get", "events", "-o", "jsonpath={.items[*].message}")
+    assert "has made none for claim data" in events
+    maker.makes("data")
+    yard.until(lambda: yard.places() == {"db": node})
