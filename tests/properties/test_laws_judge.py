@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto.api.codec import decode_as
+from stretto.api.node import CustomNodeResource
 from stretto.control.binder.conflicts import Judge, Judgement
 from stretto.state.claims import CommitMode, ConflictMode, Plan
 from stretto.state.invariants import (
@@ -12,19 +14,28 @@ from stretto.state.invariants import (
     ledger_equals_rows,
     overcommitted,
     ports_equal_rows,
+    zones_equal_rows,
 )
-from stretto.testing import make_node, make_pod
+from stretto.state.topology import with_zones
+from stretto.state.topology_notes import CPU_ENHANCEMENT
+from stretto.testing import make_node, make_pod, make_report, numa_notes
 from tests.books import MODIFIED, Books
 from tests.pleas import plan_of, wait_for
 
+SOCKET = '{"align_by_socket": "true"}'
 FORMS: list[dict[str, Any]] = [
     {"cpu": "500m"},
     {"cpu": "2"},
     {"cpu": "100m", "ports": [80]},
     {"cpu": "100m", "gpus": 1},
     {"cpu": "100m", "gpus": 1, "gpu_milli": 400},
+    {"cpu": "1", "annotations": numa_notes()},
+    {"cpu": "1", "annotations": numa_notes(exclusive=True)},
+    {"cpu": "100m", "gpus": 1, "annotations": numa_notes()},
+    {"cpu": "100m", "annotations": numa_notes(**{CPU_ENHANCEMENT: SOCKET})},
 ]
 NODES = ["n0", "n1", "n2"]
+SMALL, LARGE = {"cpu": "1", "memory": "2Gi"}, {"cpu": "2", "memory": "2Gi"}
 
 
 class Case(NamedTuple):
@@ -48,7 +59,9 @@ cases = st.builds(
     sizes=st.lists(st.integers(1, 4), min_size=8, max_size=8),
     least=st.integers(0, 4),
     since=st.lists(
-        st.tuples(st.sampled_from(["touch", "lose", "shrink", "end", "new"]), st.integers(0, 7)),
+        st.tuples(
+            st.sampled_from(["touch", "lose", "shrink", "end", "new", "report"]), st.integers(0, 7)
+        ),
         max_size=3,
     ),
     conflicts=st.sampled_from(ConflictMode),
@@ -58,6 +71,8 @@ cases = st.builds(
 
 def prepare(case: Case) -> tuple[Books, Plan]:
     books = Books(*[make_node(name, cpu="3", gpus=2) for name in NODES])
+    for name in NODES:
+        report(books, name, [LARGE, SMALL])
     claims = {}
     for number, form in enumerate(case.pods):
         books.pod(make_pod(f"p{number}", **FORMS[form]))
@@ -68,11 +83,20 @@ def prepare(case: Case) -> tuple[Books, Plan]:
         sizes.append(min(left, case.sizes[len(sizes)]))
         left -= sizes[-1]
     least = min(case.least, *sizes)
-    masks = [case.devices[i] if "gpus" in FORMS[form] else 0 for i, form in enumerate(case.pods)]
+    masks = [mask_of(FORMS[form], case.devices[i]) for i, form in enumerate(case.pods)]
     plan = plan_of(books, claims, sizes, least, masks)
     for what, which in case.since:
         happen(books, what, which)
     return books, plan
+
+
+def report(books: Books, name: str, zones: list[dict[str, str]]) -> None:
+    books.cluster.put_report(decode_as(CustomNodeResource, make_report(name, zones), name))
+
+
+def mask_of(form: dict[str, Any], number: int) -> int:
+    """Devices where a form asks for some, NUMA nodes where it asks for these."""
+    return with_zones(number if "gpus" in form else 0, number if "annotations" in form else 0)
 
 
 def happen(books: Books, what: str, which: int) -> None:
@@ -85,6 +109,8 @@ def happen(books: Books, what: str, which: int) -> None:
         books.node(make_node(node, cpu="1", gpus=2), MODIFIED)
     elif what == "new":
         books.node(make_node(node, cpu="3", gpus=2), uid=f"again{which}")
+    elif what == "report":
+        report(books, node, [SMALL, SMALL] if which > 2 else [])
     elif what == "end" and row is not None:
         books.ingest.end(row)
 
@@ -105,6 +131,21 @@ def test_the_quick_way_grants_what_the_careful_way_grants(case: Case) -> None:
     assert [each[1:] for each in quick.refused] == [each[1:] for each in careful.refused]
     assert (books.cluster.ledger.used == others.cluster.ledger.used).all()
     assert (books.cluster.ledger.devices.free == others.cluster.ledger.devices.free).all()
+    assert books.cluster.topology.holds == others.cluster.topology.holds
+    assert (books.cluster.topology.taken == others.cluster.topology.taken).all()
+    assert (books.cluster.pods.devices == others.cluster.pods.devices).all()
+
+
+@given(cases)
+def test_a_gang_given_up_at_first_sight_is_one_that_fails_claim_by_claim(case: Case) -> None:
+    books, _, quick = judged(case, quick=False)
+    other, plan = prepare(case)
+    patient = Judge(other.cluster, lambda _class, _slot: True, case.conflicts, case.commit)
+    patient._first_lost = lambda *_: None  # type: ignore[method-assign]
+    patient._grant_all = lambda _plan: False  # type: ignore[method-assign]
+    assert patient.judge(plan).granted.tolist() == quick.granted.tolist()
+    assert (books.cluster.ledger.used == other.cluster.ledger.used).all()
+    assert (books.cluster.topology.taken == other.cluster.topology.taken).all()
 
 
 @given(cases)
@@ -113,7 +154,7 @@ def test_what_is_granted_fits_and_is_booked(case: Case) -> None:
     cluster = books.cluster
     assert overcommitted(cluster) == []
     assert ledger_equals_rows(cluster) + devices_equal_rows(cluster) == []
-    assert ports_equal_rows(cluster) == []
+    assert ports_equal_rows(cluster) + zones_equal_rows(cluster) == []
 
 
 @given(cases)

@@ -5,63 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import NODE, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS
-from stretto.framework.profile import load_profile
+from stretto.api.kinds import NODE, POD, PRIORITY_CLASS
 from stretto.state.evictions import EvictionCause, EvictionOrder
 from stretto.state.lifecycle import PodState
-from stretto.stores.store import Deletion, Patch
+from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod
-
-HOLD = {"metadata": {"finalizers": ["stretto.dev/test"]}}
-
-
-def harness(*nodes: bytes, **rules: Any) -> Harness:
-    profile = load_profile({"profiles": [{"stretto": {"preemption": rules or True}}]})
-    return Harness(nodes or [make_node("n", cpu="4")], profile=profile, config={"tier": "numpy"})
-
-
-def running(*pods: bytes, nodes: tuple[bytes, ...] = (), **rules: Any) -> Harness:
-    """A plane whose first pods are on their nodes."""
-    made = harness(*nodes, **rules)
-    made.submit(*pods)
-    made.settle()
-    return made
-
-
-def low(name: str = "low", **more: Any) -> bytes:
-    return make_pod(name, **{"cpu": "3", "priority": 1, **more})
-
-
-def high(name: str = "high", **more: Any) -> bytes:
-    return make_pod(name, **{"cpu": "3", "priority": 10, **more})
-
-
-def held(name: str = "low", **more: Any) -> bytes:
-    """A pod that does not go at once when it is asked."""
-    body = msgspec.json.decode(low(name, **more))
-    body["metadata"] |= HOLD["metadata"]
-    return msgspec.json.encode(body)
-
-
-def let_go(plane: Harness, name: str = "low") -> None:
-    plane.store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}})])
-
-
-def budget(plane: Harness, **spec: Any) -> None:
-    spec = {"selector": {"matchLabels": {"app": "web"}}, **spec}
-    body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
-    body["metadata"] = {"name": "pdb", "namespace": "default"}
-    plane.create(POD_DISRUPTION_BUDGET, msgspec.json.encode(body))
-
-
-def state(plane: Harness, name: str) -> PodState:
-    pods = plane.plane.cluster.pods
-    return next(PodState(int(pods.state[r])) for r in pods.rows() if pods.name[r] == name)
-
-
-def clean(plane: Harness) -> bool:
-    return not plane.breaches() and not plane.plane.dispatcher.audit()
-
+from tests.preempting import budget, clean, harness, held, high, let_go, low, running, state
 
 # ---------------------------------------------------------------- who gets the room
 
@@ -137,42 +86,6 @@ def test_preemption_can_be_turned_off() -> None:
     plane.submit(high())
     plane.settle()
     assert plane.node_of("low") == "n"
-
-
-# ---------------------------------------------------------------- protection
-
-
-def test_a_pod_that_forbids_it_is_not_preempted() -> None:
-    note = {"godel.bytedance.com/can-be-preempted": "false"}
-    plane = running(low(annotations=note))
-    plane.submit(high())
-    plane.settle()
-    assert plane.node_of("low") == "n"
-
-
-@pytest.mark.parametrize("agrees", [True, False])
-def test_a_profile_may_ask_for_agreement(agrees: bool) -> None:
-    note = {"godel.bytedance.com/can-be-preempted": "true"} if agrees else {}
-    plane = running(low(annotations=note), optIn=True)
-    plane.submit(high())
-    plane.settle()
-    assert (plane.node_of("high") == "n") is agrees
-
-
-def test_a_priority_that_the_profile_protects_is_not_preempted() -> None:
-    plane = running(low(priority=7), protect={"fromPriority": 7})
-    plane.submit(high())
-    plane.settle()
-    assert plane.node_of("low") == "n"
-
-
-def test_a_pod_that_has_just_started_is_preempted_later() -> None:
-    plane = running(low(), protect={"startedWithinSeconds": 60})
-    plane.submit(high())
-    plane.settle()
-    assert plane.node_of("low") == "n"
-    plane.settle(400)
-    assert plane.node_of("high") == "n"
 
 
 # ---------------------------------------------------------------- budgets

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.exact.book import Book
+from stretto.framework.exact.claims import claims_of
 from stretto.framework.exact.cures import cures_of
 from stretto.framework.exact.decision import Decision
 from stretto.framework.exact.follower import Follower
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.exact.volumes import Binder, Found, claims_of
+from stretto.framework.exact.volumes import Binder, Found
 from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.state.claims import NoPlace, VolumeChoice
 from stretto.state.cluster import Cluster

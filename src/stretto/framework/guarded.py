@@ -54,7 +54,7 @@ class Guarded(FilterRule, ScoreRule):
         try:
             found = self._rule.signature(pod)
             hash(found)
-        except Exception as error:  # noqa: BLE001  (somebody else's code: it must not stop us)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (others' code must not stop us)
             self.health.fault(f"raised {_told(error)} in signature")
             return pod.id
         return found
@@ -63,7 +63,7 @@ class Guarded(FilterRule, ScoreRule):
         """The rule's own; anything where it fails."""
         try:
             return Cure(self._rule.cures(pod))
-        except Exception as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             self.health.fault(f"raised {_told(error)} in cures")
             return Cure.ANY
 
@@ -127,7 +127,7 @@ class Guarded(FilterRule, ScoreRule):
         try:
             with _locked(view, slots), np.errstate(all="ignore"):
                 return ask()
-        except Exception as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             wrote = isinstance(error, ValueError) and _READ_ONLY in str(error)
             what = "wrote to what it may only read" if wrote else f"raised {_told(error)}"
             self.health.fault(what)

@@ -79,8 +79,10 @@ def _module(path: Path, where: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
         raise InputError(where, _at(error, path), "a file that can be loaded") from error
     return module
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.state.claims import Basis, NoPlace, VolumeChoice
+from stretto.state.claims import Basis, NoPlace, VolumeChoice, Wait
 
 NOT_TRIED: Final = -2
 """Answer for pods that a batch did not get to."""
@@ -29,6 +29,8 @@ class Placement(NamedTuple):
     basis: Basis | None = None
     #: Counts and nodes that other pods' part in it follows from; ``None`` where they had none.
     others: tuple[int, int, int] | None = None
+    #: Nodes that pods without a place wait for, by their index.
+    waits: Mapping[int, Wait] = {}
 
 
 class Request(NamedTuple):

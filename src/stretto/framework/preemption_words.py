@@ -29,6 +29,7 @@ PROTECTED: Final[dict[Guard, str]] = {
     Guard.PROTECTED: "node(s) had pods that the profile protects by priority",
     Guard.FORBIDDEN: "node(s) had pods that forbid their preemption",
     Guard.NOT_OPTED_IN: "node(s) had pods that have not agreed to be preempted",
+    Guard.OTHERS: "node(s) had pods of other schedulers, which are left alone",
     Guard.RECENT: "node(s) had pods that started a short while ago",
 }
 BUDGET: Final = "node(s) had pods that a disruption budget protects"

@@ -39,7 +39,7 @@ from stretto.framework.plugins.gpu_policies import FGD
 from stretto.framework.plugins.image_locality import ImageLocality
 from stretto.framework.plugins.pod_topology_spread import default_spread
 from stretto.framework.plugins.table import RULES
-from stretto.framework.plugins.volumes import VolumeRule
+from stretto.framework.plugins.volumes import BIND_TIMEOUT, VolumeBinding, VolumeRule
 from stretto.framework.profile_form import Form, read_forms
 from stretto.framework.profile_settings import read_settings
 from stretto.framework.program import DevicePick, Pick, TypicalPods
@@ -116,6 +116,8 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     longest_delay: float = 10.0
     #: Whether pods that fit nowhere are tried again; published protocols drop them.
     retry: bool = True
+    #: By which measure the least loaded shard is given work next.
+    dispatch: str = "least-loaded"
     #: When a claim conflicts.
     conflicts: ConflictMode = ConflictMode.FIT
     #: What a conflict does to the other claims of a unit.
@@ -160,6 +162,12 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
             replace = msgspec.structs.replace
             return replace(config, volumes=self.asks_volumes, images=self.asks_images)
         return msgspec.structs.replace(config, whole=True, device_kinds={})
+
+    @property
+    def volume_patience(self) -> float:
+        """Seconds that a pod waits for its volumes once it has a node."""
+        found = (rule.bind_timeout for rule in self.filters if isinstance(rule, VolumeBinding))
+        return next(found, BIND_TIMEOUT)
 
     @property
     def tie_rule(self) -> Pick:
@@ -280,8 +288,9 @@ def _content(source: str | Path) -> Any:
             raise InputError(str(path), f"{path.stat().st_size} bytes", f"at most {MAX_FILE} bytes")
         content = path.read_bytes()
     except (OSError, ValueError) as error:
-        expected = "a profile's name or a file that can be read"
-        raise InputError(str(path)[:200], str(error), expected) from error
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        expected = f"a profile's name or a file that can be read ({reason})"
+        raise InputError("profile", str(path)[:200], expected) from error
     documents = list(load_documents(content, str(path)))
     if len(documents) != 1:
         raise InputError(str(path), f"{len(documents)} documents", "one document")

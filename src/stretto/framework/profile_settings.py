@@ -40,6 +40,7 @@ _OWN_KEYS: Final = (
     "schedulerNames",
     "rules",
     "nodesToScore",
+    "dispatch",
 )
 
 
@@ -76,6 +77,8 @@ def read_settings(form: Form) -> dict[str, Any]:
     percentage = form.percentage
     if percentage is not None:
         percentage = read.whole(percentage, 0, 100, form.percentage_at)
+    rules = RuleBook(choice("rules", "fast", [r.value for r in RuleBook]))
+    is_exact = rules is RuleBook.EXACT
     return {
         "percentage": percentage,
         "quota": quota,
@@ -86,11 +89,12 @@ def read_settings(form: Form) -> dict[str, Any]:
         "first_delay": first,
         "longest_delay": longest,
         "retry": retry,
+        "dispatch": read.text(own.get("dispatch", "least-loaded"), f"{where}.dispatch"),
         "conflicts": ConflictMode(choice("conflicts", "fit", [m.value for m in ConflictMode])),
-        "preemption": read_preemption(own.get("preemption"), f"{where}.preemption"),
+        "preemption": read_preemption(own.get("preemption"), f"{where}.preemption", exact=is_exact),
         "rescheduling": read_rescheduling(own.get("reschedule"), f"{where}.reschedule"),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
-        "exact": RuleBook(choice("rules", "fast", [r.value for r in RuleBook])) is RuleBook.EXACT,
+        "exact": is_exact,
     }
 
 

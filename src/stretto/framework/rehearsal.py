@@ -91,21 +91,19 @@ class Rehearsal:
         violating = self._budgets.violating(order)
         allowed = [row for row in order if not (self._rules.hard_budgets and row in violating)]
         gone = {*going, *nominees, *allowed}
-        mask_of, fits = (
-            self._masks(preemptor, slot, promised),
-            self._fits(preemptor, slot, promised),
-        )
-        if not fits(gone):
+        mask_after = self._mask_after(preemptor, slot, promised)
+        mask = mask_after(gone)
+        if mask is None:
             return None
         victims = []
         doubtful = sorted(allowed, key=lambda row: row not in violating)
         for row in (*doubtful, *self.by_importance(nominees)):
-            if fits(gone - {row}):
-                gone.discard(row)
-            else:
+            spared = mask_after(gone - {row})
+            if spared is None:
                 victims.append(row)
-        mask = mask_of(gone)
-        assert mask is not None
+            else:
+                gone.discard(row)
+                mask = spared
         chosen = [row for row in victims if row not in nominees]
         return Candidate(
             slot,
@@ -156,32 +154,24 @@ class Rehearsal:
                 free.append(row)
         return free, nominees, going
 
-    def _masks(
+    def _mask_after(
         self, preemptor: Preemptor, slot: int, promised: Promised
     ) -> Callable[[set[int]], int | None]:
-        """Devices and NUMA nodes for the preemptor once some rows have gone; ``None`` for none."""
-        cluster = self._cluster
-        others = [(cluster.classes[class_id], mask) for class_id, mask in promised.claims]
+        """Devices and NUMA nodes for the preemptor once some rows have gone.
 
-        def mask_of(gone: set[int]) -> int | None:
-            masks = claims_for(cluster, slot, [preemptor.class_id], gone, others)
-            return None if masks is None else masks[0]
-
-        return mask_of
-
-    def _fits(
-        self, preemptor: Preemptor, slot: int, promised: Promised
-    ) -> Callable[[set[int]], bool]:
-        """Whether the preemptor fits a slot once some rows have gone."""
+        ``None`` where it does not fit even then.
+        """
         cluster, class_id = self._cluster, preemptor.class_id
-        mask_of = self._masks(preemptor, slot, promised)
+        others = [(cluster.classes[other], mask) for other, mask in promised.claims]
 
-        def fits(gone: set[int]) -> bool:
-            mask = mask_of(gone)
-            wanted = [*promised.claims, (class_id, mask or 0)]
-            return mask is not None and fits_after(cluster, slot, wanted, gone)
+        def mask_after(gone: set[int]) -> int | None:
+            masks = claims_for(cluster, slot, [class_id], gone, others)
+            if masks is None:
+                return None
+            wanted = [*promised.claims, (class_id, masks[0])]
+            return masks[0] if fits_after(cluster, slot, wanted, gone) else None
 
-        return fits
+        return mask_after
 
 
 def best(rehearsal: Rehearsal, candidates: Sequence[Candidate]) -> Candidate | None:

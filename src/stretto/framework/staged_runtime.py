@@ -15,11 +15,13 @@ import numpy.typing as npt
 from stretto.api.scheduling import PodGroup
 from stretto.base.rng import Rng
 from stretto.framework.among_runtime import AmongRuntime
+from stretto.framework.awaiting import still_recommended, wait_for
 from stretto.framework.gang_places import GangPlaces, Places, Wanted, is_directed
 from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.runtime import Engine
 from stretto.framework.within_runtime import new_job
 from stretto.framework.zone_program import Caps, Job, Search, no_caps
+from stretto.state.claims import Wait
 from stretto.state.classes import STAGED, PodClass
 from stretto.state.pods import NO_SLOT
 from stretto.state.resources import PODS
@@ -97,6 +99,7 @@ class StagedRuntime(AmongRuntime):
         answer = np.full(len(ids), NOT_TRIED, np.int32)
         masks = np.zeros(len(ids), np.int32)
         units, u, others = len(request.at_least), 0, None
+        waits: dict[int, Wait] = {}
         concerned = self._concerns_others(ids)
         while u < units:
             first = u
@@ -118,9 +121,10 @@ class StagedRuntime(AmongRuntime):
             start, stop = int(request.starts[first]), int(request.starts[u])
             answer[start:stop], masks[start:stop] = placed.slots, placed.devices
             others = others or placed.others
+            waits.update({start + i: each for i, each in placed.waits.items()})
             if placed.tried < u - first or self._blocks(request, u - 1, answer):
-                return Placement(answer, masks, first + placed.tried, others=others)
-        return Placement(answer, masks, units, others=others)
+                return Placement(answer, masks, first + placed.tried, others=others, waits=waits)
+        return Placement(answer, masks, units, others=others, waits=waits)
 
     def _is_social(self, request: Request, u: int) -> bool:
         """Whether rules between pods concern a unit of a request."""
@@ -241,7 +245,8 @@ class StagedRuntime(AmongRuntime):
         ids, cluster = np.asarray(part.class_ids, np.int32), self.engine.cluster
         answer, masks = np.full(len(ids), -1, np.int32), np.zeros(len(ids), np.int32)
         used: set[int] = set()
-        hints = list(cluster.recommended.get(task.unit.key, ())) if task.unit is not None else []
+        hints = still_recommended(self.engine, task.unit) if task.unit is not None else []
+        waits: dict[int, Wait] = {}
         for i, row in enumerate(part.rows):
             pod = cluster.classes[int(ids[i])]
             one = new_job(ids[i : i + 1], [0, 1], [1], [False])
@@ -257,6 +262,13 @@ class StagedRuntime(AmongRuntime):
                 answer[i], masks[i] = one.slot[0], one.mask[0]
                 if answer[i] >= 0:
                     hints.remove(cluster.nodes.names[int(answer[i])])
+            if answer[i] < 0 and hints and not task.chooses:
+                social = self._concerns_others(ids[i : i + 1])
+                wait = None if social else wait_for(self.engine, hints, int(row), pod.id)
+                if wait is not None:
+                    waits[i] = wait
+                    hints.remove(cluster.nodes.names[wait.slot])
+                    continue
             if answer[i] < 0:
                 alone = Request(ids[i : i + 1], [0, 1], [1], rows=part.rows[i : i + 1])
                 bound = self._is_bound(alone, 0, 1)
@@ -266,7 +278,7 @@ class StagedRuntime(AmongRuntime):
                 else:
                     placed = self._place_open(alone) if bound else super().place(alone)
                 answer[i], masks[i] = placed.slots[0], placed.devices[0]
-        return Placement(answer, masks, 1)
+        return Placement(answer, masks, 1, waits=waits)
 
     def _try_in(self, place: Place, ids: npt.NDArray[np.int32]) -> Job:
         """One pod in a kept place, which the snapshot shows as free for that long."""

@@ -76,6 +76,10 @@ def boom(*_: Any) -> Any:
     raise RuntimeError("no such tariff")
 
 
+def leaves(*_: Any) -> Any:
+    raise SystemExit(3)
+
+
 def writes(_: Any, view: Any, slots: Any) -> Any:
     view.columns.free[0, slots] = 10**6
     return np.zeros(len(slots), np.int32)
@@ -93,6 +97,7 @@ def writes_slots(_: Any, view: Any, slots: Any) -> Any:
 
 WRONG: dict[str, tuple[Answer, str]] = {
     "raises": (boom, "raised RuntimeError: no such tariff"),
+    "leaves": (leaves, "raised SystemExit: 3"),
     "shape": (lambda _, __, s: np.zeros(len(s) + 1, np.int32), "expected int32["),
     "dtype": (lambda _, __, s: np.array(["x"] * len(s)), "expected int32["),
     "nothing": (lambda *_: "", "expected int32["),
@@ -231,6 +236,7 @@ BAD: dict[str, tuple[str, str]] = {
     "syntax": ("def (:", "SyntaxError"),
     "raises": ("x = 1\nraise ValueError('no tariff table')", "no tariff table (line 2)"),
     "exits": ("raise SystemExit(3)", "SystemExit"),
+    "leaves": ("raise BaseException('away')", "BaseException: away"),
     "empty": ("x = 1", "a class that subclasses FilterRule or ScoreRule"),
     "name": (GOOD.replace('"Flat"', '""'), "class Flat: NAME: got ''"),
     "scope": (GOOD.replace("Scope.STATIC", "'static'"), "class Flat: SCOPE: got 'static'"),

@@ -21,13 +21,21 @@ def test_everything_that_may_be_said_is_read() -> None:
     form = {
         "budgets": "hard",
         "optIn": True,
-        "protect": {"fromPriority": 7, "startedWithinSeconds": 60},
+        "protect": {"fromPriority": 7, "startedWithinSeconds": 60, "otherSchedulers": False},
         "waitSeconds": 5,
         "select": "better",
         "candidates": 3,
     }
     assert read_preemption(form, "p") == PreemptionRules(
-        True, True, True, 7, 60.0, 5.0, Select.BETTER, 3
+        enabled=True,
+        hard_budgets=True,
+        opt_in=True,
+        spares_others=False,
+        protected_from=7,
+        protected_for=60.0,
+        patience=5.0,
+        select=Select.BETTER,
+        candidates=3,
     )
 
 
