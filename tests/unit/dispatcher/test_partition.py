@@ -1,6 +1,7 @@
 import numpy as np
 
 from stretto.control.dispatcher.partition import NO_OWNER, Partitions, partition_blocks
+from stretto.state.ledger import Ledger
 from stretto.state.slots import Slots
 
 
@@ -75,3 +76,30 @@ def test_a_few_nodes_more_move_nothing() -> None:
         slots.add(f"zone-{number % 4}")
     partitions.update(slots, [0, 1, 2, 3])
     assert partitions.moved == 0
+
+
+def test_shares_are_equal_in_what_nodes_give_and_not_in_their_number() -> None:
+    ledger = Ledger(fan_out=1)
+    for number in range(8 * 64):
+        large = number // 64 in (0, 2)
+        ledger.add_node("z", {"cpu": 96_000 if large else 8_000, "memory": 1 << 35, "pods": 110})
+    alloc, cpu = ledger.alloc, ledger.resources.column("cpu")
+
+    def shares(owners: np.ndarray) -> list[int]:
+        mine = np.repeat(owners, 64)
+        return [int(alloc[mine == shard, cpu].sum()) for shard in (0, 1)]
+
+    low, high = sorted(shares(Partitions().update(ledger.slots, [0, 1], ledger)))
+    assert high - low <= 64 * 8_000
+    low, high = sorted(shares(Partitions().update(ledger.slots, [0, 1])))
+    assert high - low > 64 * 8_000
+
+
+def test_a_node_more_moves_no_block_between_shares_that_are_even() -> None:
+    ledger, partitions = Ledger(fan_out=2), Partitions()
+    for number in range(1000):
+        ledger.add_node(f"z{number % 3}", {"cpu": 1000 * (1 + number % 7), "memory": 1 << 33})
+    partitions.update(ledger.slots, [0, 1, 2], ledger)
+    ledger.add_node("z0", {"cpu": 64_000, "memory": 1 << 36})
+    partitions.update(ledger.slots, [0, 1, 2], ledger)
+    assert partitions.moved <= 1

@@ -1,8 +1,10 @@
 """When pods leave so that a queue gets back what it is guaranteed, and until when others wait."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import Any
+
+import pytest
 
 from stretto.state.evictions import EvictionOrder
 from stretto.state.lifecycle import PodState
@@ -89,19 +91,13 @@ def test_those_that_give_start_nothing_until_the_owner_has_started() -> None:
     assert "b3" in desk.sent()
 
 
-def test_a_guarantee_that_goes_meanwhile_frees_those_that_gave() -> None:
+@pytest.mark.parametrize("gone", [put, drop], ids=["guarantee", "queue"])
+def test_a_guarantee_or_queue_that_goes_meanwhile_frees_those_that_gave(
+    gone: Callable[[Desk, str], None],
+) -> None:
     desk, floor = lent("b1", "b2")
     asked(desk, floor)
-    put(desk, "a")
-    desk.arrive("b3", queue="b", class_id=1)
-    asked(desk, floor)
-    assert "b3" in desk.sent()
-
-
-def test_a_queue_that_goes_meanwhile_frees_those_that_gave() -> None:
-    desk, floor = lent("b1", "b2")
-    asked(desk, floor)
-    drop(desk, "a")
+    gone(desk, "a")
     desk.arrive("b3", queue="b", class_id=1)
     asked(desk, floor)
     assert "b3" in desk.sent()

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import EVENT, MOVEMENT, POD_DISRUPTION_BUDGET
+from stretto.api.kinds import EVENT, MOVEMENT, POD, POD_DISRUPTION_BUDGET
 from stretto.base.errors import StrettoError
 from stretto.explain.metrics import Metrics, Watched
 from stretto.framework.profile import load_profile
-from stretto.stores.store import Deletion
+from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
@@ -176,3 +176,94 @@ def test_case_30_a_movement_that_is_gone_is_forgotten() -> None:
     at.submit(pod("p"))
     at.settle()
     assert (at.node_of("p"), at.plane.cluster.recommended) == ("b", {})
+
+
+# ---------------------------------------------------------------- waiting for those who leave
+
+
+def leaving(wanted: int = 1, rules: Any = True, **more: Any) -> Harness:
+    """Node a is full of a pod that has been deleted and takes its time; a Movement names it."""
+    nodes = [make_node("a", cpu="8", **more), make_node("b", cpu="64", memory="512Gi")]
+    profile = load_profile({"profiles": [{"stretto": {"preemption": rules}}]})
+    at = Harness(nodes, config={"tier": "numpy"}, profile=profile)
+    old = json.loads(make_pod("old", cpu="7500m", node="a", **more))
+    old["metadata"]["finalizers"] = ["stretto.dev/test"]
+    at.submit(json.dumps(old).encode())
+    at.settle()
+    at.store.delete(POD, [Deletion("default", "old")])
+    movement(at, wanted)
+    return at
+
+
+def let_go(at: Harness) -> None:
+    at.store.patch(POD, [Patch("default", "old", {"metadata": {"finalizers": None}})])
+
+
+def test_case_30_a_pod_waits_for_those_who_leave_the_recommended_node() -> None:
+    at = leaving()
+    at.submit(pod("p"))
+    at.settle(60)
+    assert (at.node_of("p"), at.store.get(POD, "default", "p").body.count(b'"nominated')) == ("", 1)
+    let_go(at)
+    at.settle(1)
+    assert (at.node_of("p"), at.breaches(), at.plane.cluster.recommended) == ("a", [], {})
+
+
+def test_case_30_it_waits_no_longer_than_the_profile_says() -> None:
+    at = leaving(rules={"waitSeconds": 20})
+    at.submit(pod("p"))
+    at.settle(19)
+    assert at.node_of("p") == ""
+    at.settle(10)
+    assert (at.node_of("p"), at.breaches()) == ("b", [])
+
+
+def test_case_30_only_as_many_wait_as_are_wanted_there() -> None:
+    at = leaving(wanted=2)
+    at.submit(*(pod(f"p{i}") for i in range(4)))
+    at.settle(1)
+    assert sorted(at.placements().values()) == ["", "", "a", "b", "b"]
+    let_go(at)
+    at.settle(1)
+    assert sorted(at.placements().values()) == ["a", "a", "b", "b"]
+
+
+def test_case_30_who_leaves_is_waited_for_where_nobody_may_push_others_out_too() -> None:
+    at = leaving(rules=False)
+    at.submit(pod("p"))
+    at.settle(1)
+    assert at.node_of("p") == ""
+    let_go(at)
+    at.settle(1)
+    assert at.node_of("p") == "a"
+
+
+def test_case_30_nobody_waits_for_room_that_will_be_too_small() -> None:
+    at = leaving()
+    at.submit(make_pod("p", cpu="9", owner={**OWNER, "uid": "web"}))
+    at.settle(1)
+    assert at.node_of("p") == "b"
+
+
+def test_case_30_the_devices_of_those_who_leave_are_waited_for() -> None:
+    at = leaving(gpus=2)
+    at.submit(
+        *(make_pod(f"p{i}", cpu="1", gpus=2, owner={**OWNER, "uid": "web"}) for i in range(2))
+    )
+    at.settle(1)
+    assert at.placements() == {"old": "a", "p0": "", "p1": ""}
+    let_go(at)
+    at.settle(1)
+    assert (sorted(at.placements().values()), at.breaches()) == (["", "a"], [])
+
+
+def test_case_30_a_restart_waits_on() -> None:
+    at = leaving()
+    at.submit(pod("p"))
+    at.settle(1)
+    again = Harness(store=at.store, config={"tier": "numpy"})
+    again.settle(5)
+    assert again.node_of("p") == ""
+    let_go(again)
+    again.settle(1)
+    assert (again.node_of("p"), again.breaches()) == ("a", [])

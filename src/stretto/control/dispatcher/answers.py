@@ -22,7 +22,11 @@ Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
 _POD = UnitKind.POD
 _DISPATCHED = UnitState.DISPATCHED
 _WANTED = frozenset({int(PodState.DISPATCHED), int(PodState.PENDING)})
-_BY_STORE = (ConflictCause.STORE_REFUSED, ConflictCause.VICTIM_REFUSED)
+_BY_STORE = (
+    ConflictCause.STORE_REFUSED,
+    ConflictCause.VICTIM_REFUSED,
+    ConflictCause.VOLUME_LATE,
+)
 _HELD = frozenset(int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND))
 
 
@@ -45,6 +49,7 @@ class Answers:
         many: dict[Unit, set[int]] = {}
         singles: list[Unit] = []
         by_row = units.by_row
+        last, claimed = None, set[int]()
         for row in alive.tolist():
             unit = by_row[row]
             if unit is None:
@@ -54,7 +59,9 @@ class Answers:
                     unit.bound, unit.pending = unit.pending, ()
                     singles.append(unit)
             else:
-                many.setdefault(unit, set()).add(row)
+                if unit is not last:  # the pods of a gang mostly come one after the other
+                    last, claimed = unit, many.setdefault(unit, set())
+                claimed.add(row)
         self._finish(singles)
         for unit, held in many.items():
             self._places.hold(unit, held)

@@ -7,9 +7,10 @@ from math import inf
 from types import MappingProxyType
 from typing import Final
 
-from stretto.api.quantity import amounts
+from stretto.api.quantity import amounts, format_amount
 from stretto.api.scheduling import Queue, QueuePolicy
 from stretto.base.errors import InputError
+from stretto.control.dispatcher.loads import LEAST_LOADED
 from stretto.state.units import DEFAULT_QUEUE
 
 ALL: Final = "all"
@@ -77,6 +78,14 @@ class QueueConfig:
             if not 0 < share < inf:
                 where = f"queue {self.name}: weight {name}".strip()
                 raise InputError(where, share, "a number above 0", "use 1 for an equal share")
+        for word, given in (("guarantee", self.guarantee), ("limit", self.limit)):
+            for resource, amount in given.items():
+                if amount < 0:
+                    where = f"queue {self.name}: {word}.{resource}"
+                    raise InputError(where, format_amount(resource, amount), "an amount from 0 on")
+        if self.max_running_units is not None and self.max_running_units < 0:
+            where = f"queue {self.name}: maxRunningUnits"
+            raise InputError(where, self.max_running_units, "0 or more", "0 closes the queue")
 
     @property
     def in_tree(self) -> bool:
@@ -125,6 +134,8 @@ class DispatcherConfig:
     each_alone: bool = False
     #: Seconds a PodGroup may wait that names no time itself (Gödel's default).
     schedule_timeout: float = 300.0
+    #: Name of the measure by which the least loaded shard is given work next.
+    dispatch: str = LEAST_LOADED
     #: Whether pods that fit nowhere are tried again; published protocols drop them.
     retry: bool = True
     #: Seconds before the first retry after a refusal by the store (Kubernetes' default).

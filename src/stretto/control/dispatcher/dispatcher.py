@@ -33,7 +33,7 @@ from stretto.control.dispatcher.torn import Torn
 from stretto.control.dispatcher.views import Views
 from stretto.control.dispatcher.waiting import Probe
 from stretto.state.changes import Changes
-from stretto.state.evictions import EvictionOrder, Stay
+from stretto.state.evictions import EvictionOrder, short_of
 from stretto.state.lifecycle import UNIT_LIFE, PodEvent, PodState, UnitEvent, UnitState, step_pods
 from stretto.state.pods import Pods
 from stretto.state.pool import PoolView
@@ -288,7 +288,7 @@ class Dispatcher:
             rows, at_least = tuple(unit.pending), 1
         else:
             number, places = current.choose(unit.shard)
-            at_least = max(unit.still_needed, self._short_of(unit), 1)
+            at_least = max(unit.still_needed, short_of(unit, self._pods), 1)
             rows = tuple(unit.pending if at_least > 1 else unit.pending[:places])
             if self._places.usage is not None:
                 rows = tuple(self._places.usage.within(unit, rows))
@@ -300,16 +300,6 @@ class Dispatcher:
             self._places.usage.promise(unit)
         current.send(Dispatch(unit, rows, at_least, blocking), number)
         return len(rows)
-
-    def _short_of(self, unit: Unit) -> int:
-        """How many pods a gang will lack once those of it that were asked to leave have left.
-
-        One that does not go when asked may have gone by now for all we know.
-        """
-        if not unit.is_gang or not unit.bound:
-            return 0
-        leaving = self._pods.leaving[np.array(list(unit.bound), np.int64)] != Stay.STAYS
-        return unit.min_member - int(np.count_nonzero(~leaving)) if leaving.any() else 0
 
     def _hand_over(self, current: Round) -> list[list[Dispatch]]:
         """Step all pods that were sent; what has changed under our feet comes back first."""
@@ -365,6 +355,11 @@ class Dispatcher:
         return audit(self._places, self._intake.gated)
 
     # ------------------------------------------------------------ shards
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """Part of what all nodes give that each shard tries first, for whoever deals them out."""
+        return self._places.shards.shares
 
     def add_shard(self, number: int) -> None:
         """A shard came, or came back."""

@@ -1,9 +1,9 @@
 """Partitions: which nodes a shard tries first.
 
 Shards that look at different nodes first seldom claim the same one. A partition is a set of 64-slot
-blocks. Each shard gets its share of every zone, counted in live nodes and equal to within one
-block, so that a rule about zones can be kept inside any partition. When nodes or shards change, a
-block keeps its owner unless balance demands otherwise.
+blocks. Each shard gets its share of every zone, by what the nodes give to pods and equal to within
+the heaviest block, so that a rule about zones can be kept inside any partition. When nodes come or
+go, or shards do, a block keeps its owner unless balance demands otherwise.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.state.ledger import Ledger
+from stretto.state.resources import CPU, MEMORY
 from stretto.state.slots import BLOCK, Slots
 
 NO_OWNER: Final = -1
@@ -21,16 +23,26 @@ NO_OWNER: Final = -1
 class Partitions:
     """The owner of each block, kept in step with nodes and shards."""
 
-    def __init__(self) -> None:
-        """Start with no block."""
+    def __init__(self, shares: dict[int, float] | None = None) -> None:
+        """Start with no block; ``shares`` are kept up to date for whoever gave them."""
         #: int32[block]: number of the shard that owns it, or ``NO_OWNER``.
         self.owner: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: Blocks that changed hands in the last update, new ones apart.
         self.moved: int = 0
+        #: Part of the whole that each shard has, by its number.
+        self.shares: dict[int, float] = shares if shares is not None else {}
         self._seen: tuple[int, tuple[int, ...]] | None = None
 
-    def update(self, slots: Slots, shards: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Follow the nodes and the shards; returns the owners by block."""
+    def update(
+        self, slots: Slots, shards: Sequence[int], ledger: Ledger | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Follow the nodes and the shards; returns the owners by block.
+
+        Args:
+            slots: which slots live.
+            shards: numbers of the shards.
+            ledger: what nodes give to pods; without one all nodes weigh the same.
+        """
         numbers = tuple(sorted(shards))
         if self._seen == (slots.version, numbers):
             self.moved = 0
@@ -40,7 +52,11 @@ class Partitions:
         before[: len(self.owner)] = self.owner
         self.owner = before.copy()
         if numbers:
-            _Deal(slots, numbers, self.owner).deal()
+            weights = slots.block_live if ledger is None else block_weights(ledger)
+            deal = _Deal(slots, numbers, self.owner, weights.tolist())
+            deal.deal()
+            self.shares.clear()
+            self.shares.update(deal.shares())
         else:
             self.owner.fill(NO_OWNER)
         self.moved = int(np.count_nonzero((before != NO_OWNER) & (before != self.owner)))
@@ -52,19 +68,47 @@ def partition_blocks(slots: Slots, shards: Sequence[int]) -> npt.NDArray[np.int3
     return Partitions().update(slots, shards)
 
 
+def block_weights(ledger: Ledger) -> npt.NDArray[np.int64]:
+    """int64[block]: what the nodes of each block give to pods; a node weighs 1,000 on average.
+
+    CPU, memory and devices count the same, each as a part of what the cluster has of it.
+    """
+    live = ledger.slots.live > 0
+    given = np.stack([
+        ledger.alloc[:, CPU],
+        ledger.alloc[:, MEMORY],
+        np.count_nonzero(ledger.devices.kind, axis=1),
+    ]) * live  # fmt: skip
+    whole = given.sum(axis=1).astype(np.float64)
+    parts = [mine / total for mine, total in zip(given, whole, strict=True) if total > 0]
+    if not parts:
+        return np.asarray(ledger.slots.block_live, np.int64)
+    weights = np.rint(sum(parts) * (1000.0 * live.sum() / len(parts)))
+    return np.asarray(np.add.reduceat(weights, np.arange(0, len(live), BLOCK)), np.int64)
+
+
 class _Deal:
     """One dealing of blocks to shards; changes the owners in place."""
 
-    def __init__(self, slots: Slots, shards: tuple[int, ...], owner: npt.NDArray[np.int32]) -> None:
+    def __init__(
+        self,
+        slots: Slots,
+        shards: tuple[int, ...],
+        owner: npt.NDArray[np.int32],
+        weights: list[int],
+    ) -> None:
         self._owner = owner
         self._shards = shards
-        self._live = slots.block_live.tolist()
+        #: What each block weighs.
+        self._live = weights
+        #: Difference that is even enough: the heaviest block is moved as a whole.
+        self._grain = max(BLOCK, *weights, 0)
         self._zones: list[list[int]] = [[] for _ in range(slots.zones)]
         for block, zone in enumerate(slots.block_zone.tolist()):
             self._zones[zone].append(block)
-        #: Live nodes of each shard in all zones.
+        #: Weight of each shard in all zones.
         self._total = dict.fromkeys(shards, 0)
-        #: Live nodes of each shard by zone.
+        #: Weight of each shard by zone.
         self._loads = [dict.fromkeys(shards, 0) for _ in self._zones]
 
     def deal(self) -> None:
@@ -82,6 +126,11 @@ class _Deal:
             self._even_out(zone)
         self._even_out_all()
 
+    def shares(self) -> dict[int, float]:
+        """Part of the whole that each shard has; all alike where there is nothing."""
+        whole = sum(self._total.values())
+        return {n: mine / whole if whole else 1.0 for n, mine in self._total.items()}
+
     def _even_out(self, zone: int) -> None:
         """Move blocks from the fullest to the emptiest until they differ by a block at most.
 
@@ -91,7 +140,7 @@ class _Deal:
         while True:
             low, high = self._least(zone), max(self._shards, key=lambda n: (loads[n], n))
             gap = loads[high] - loads[low]
-            if gap <= BLOCK:
+            if gap <= self._grain:
                 return
             self._give(zone, self._nearest(zone, high, gap // 2), low)
 
@@ -101,7 +150,7 @@ class _Deal:
             low = min(self._shards, key=lambda n: (self._total[n], n))
             high = max(self._shards, key=lambda n: (self._total[n], n))
             gap = self._total[high] - self._total[low]
-            if gap <= BLOCK:
+            if gap <= self._grain:
                 return
             move = self._harmless(low, high, gap)
             if move is None:
@@ -117,17 +166,17 @@ class _Deal:
                 if int(self._owner[block]) != high or not 0 < live < gap:
                     continue
                 after = {**loads, high: loads[high] - live, low: loads[low] + live}
-                if max(after.values()) - min(after.values()) <= BLOCK:
+                if max(after.values()) - min(after.values()) <= self._grain:
                     return zone, block
         return None
 
     def _nearest(self, zone: int, owner: int, wanted: int) -> int:
-        """The block of an owner whose live nodes come nearest to what is wanted."""
+        """The block of an owner whose weight comes nearest to what is wanted."""
         mine = [b for b in self._zones[zone] if int(self._owner[b]) == owner and self._live[b]]
         return min(mine, key=lambda block: (abs(self._live[block] - wanted), block))
 
     def _least(self, zone: int) -> int:
-        """The shard with the fewest nodes in a zone; among equals, with the fewest in all."""
+        """The shard with the least of a zone; among equals, with the least in all."""
         loads, total = self._loads[zone], self._total
         return min(self._shards, key=lambda number: (loads[number], total[number], number))
 

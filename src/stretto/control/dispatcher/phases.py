@@ -65,11 +65,12 @@ def _event(state: GroupState, facts: GroupFacts) -> GroupEvent | None:
         return GroupEvent.SEE
     if state in GROUP_LIFE.final:
         return None
-    if facts.ran or facts.bound >= facts.min_member:
+    sound = facts.min_member >= 1  # of fewer nothing can be enough: the group waits to be mended
+    if facts.ran or (sound and facts.bound >= facts.min_member):
         return GroupEvent.PLACE
     if facts.late and not facts.locked:
         return GroupEvent.EXPIRE
-    enough = facts.created >= facts.min_member
+    enough = sound and facts.created >= facts.min_member
     if state is GroupState.PENDING and enough:
         return GroupEvent.GATHER
     if state is GroupState.PRE_SCHEDULING and not enough:

@@ -15,6 +15,7 @@ from stretto.control.dispatcher.config import DispatcherConfig
 from stretto.control.dispatcher.delays import Delays
 from stretto.control.dispatcher.failures import Failure, FailureReason
 from stretto.control.dispatcher.fairness import TreeTurns, make_turns
+from stretto.control.dispatcher.loads import load_policy
 from stretto.control.dispatcher.moves import (
     BACK_IN_QUEUE,
     BROKEN,
@@ -76,7 +77,7 @@ class Places:
         #: Gangs that must be scheduled by a time.
         self.deadlines = Delays()
         #: Shards and what they have.
-        self.shards = Shards()
+        self.shards = Shards(load_policy(config.dispatch, "profile: stretto.dispatch"))
         #: Units given up since the caller last looked.
         self.failures: list[Failure] = []
         #: Why a unit that is given up was, while it exists.

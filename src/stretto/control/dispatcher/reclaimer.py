@@ -112,6 +112,11 @@ class Reclaimer:
         return found
 
     @property
+    def usage(self) -> Usage | None:
+        """What queues hold; ``None`` where nobody counts."""
+        return self._places.usage
+
+    @property
     def is_busy(self) -> bool:
         """Whether somebody is to leave, or it has yet to be looked who is owed something."""
         return bool(self.flights) or self._more

@@ -1,7 +1,8 @@
 """Shards as the dispatcher sees them: which live, and how much each has been given.
 
 The load counts pods that were sent and not answered yet, so it grows before anybody has looked at
-them. The least loaded shard is next, the lowest number among equals.
+them. The least loaded shard is next (``loads`` says by which measure), the lowest number among
+equals.
 """
 
 import heapq
@@ -9,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from stretto.control.dispatcher.loads import LoadOf, ShardLoad, by_share
 from stretto.state.units import Dispatch, Unit
 
 MOST_BATCHES: Final = 16
@@ -18,8 +20,11 @@ MOST_BATCHES: Final = 16
 class Shards:
     """Every shard ever added, by number."""
 
-    def __init__(self) -> None:
-        """Start with none."""
+    def __init__(self, load_of: LoadOf = by_share) -> None:
+        """Start with none; ``load_of`` says how loaded a shard is."""
+        self._load_of = load_of
+        #: Part of what all nodes give that each tries first; 1 where nobody has nodes of its own.
+        self.shares: dict[int, float] = {}
         #: Whether each lives.
         self.alive: list[bool] = []
         #: Pods each has been given and has not answered.
@@ -38,6 +43,13 @@ class Shards:
     def is_alive(self, number: int) -> bool:
         """Whether such a shard lives."""
         return 0 <= number < len(self.alive) and self.alive[number]
+
+    def load(self, number: int) -> float:
+        """How loaded a shard is."""
+        share = self.shares.get(number, 1.0)
+        if self._load_of is by_share:  # asked for each unit that is sent
+            return self.pods[number] / share if share > 0 else self.pods[number]
+        return self._load_of(ShardLoad(number, self.pods[number], self.units[number], share))
 
     def numbers(self) -> list[int]:
         """Shards that live."""
@@ -74,8 +86,8 @@ class Round:
             places if shards.is_alive(number) else 0 for number, places in enumerate(room)
         ]
         #: (load, number) of the shards that take more, a heap; its length says how many.
-        self.open: list[tuple[int, int]] = [
-            (shards.pods[number], number) for number, places in enumerate(self._room) if places > 0
+        self.open: list[tuple[float, int]] = [
+            (shards.load(number), number) for number, places in enumerate(self._room) if places > 0
         ]
         heapq.heapify(self.open)
 
@@ -127,10 +139,10 @@ class Round:
         """Move a shard to where its load belongs, or out when it is full."""
         heap = self.open
         if heap[0][1] != number:
-            heap[:] = [(self._shards.pods[n], n) for _, n in heap if self._room[n] > 0]
+            heap[:] = [(self._shards.load(n), n) for _, n in heap if self._room[n] > 0]
             heapq.heapify(heap)
         elif self._room[number] > 0:
-            heapq.heapreplace(heap, (self._shards.pods[number], number))
+            heapq.heapreplace(heap, (self._shards.load(number), number))
         else:
             heapq.heappop(heap)
 

@@ -7,6 +7,7 @@ forgotten, and pods that name it then are in a queue without settings like any o
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from stretto.base.errors import InputError
 from stretto.control.dispatcher.config import QueueConfig, queue_config
@@ -38,6 +39,8 @@ class Tenants:
                 self._configs[name] = queue_config(queue)
             except InputError as error:
                 self._places.queue_faults[name] = str(error)
+                others = self._places.config.other_queues
+                self._configs.setdefault(name, replace(others, name=name))  # there to be told of
         drained = [name for name, each in self._configs.items() if each.draining]
         for name in drained:
             if not self._is_used(name):

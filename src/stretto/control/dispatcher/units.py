@@ -31,7 +31,7 @@ DURATION: Final = "stretto.dev/duration"
 
 LONGEST: Final = 10_000_000_000
 """Three centuries in seconds: a run time beyond is in milliseconds, or worse."""
-KEPT: Final = 50_000
+KEPT: Final = 8192
 """Parsed texts that are kept; all are forgotten when there are more."""
 
 K = TypeVar("K", bound=Hashable)
@@ -39,9 +39,7 @@ V = TypeVar("V")
 
 _GROUP: Final = GROUP_NAME.encode()
 _OURS: Final = b"stretto.dev/"
-_TEXTS: Final = msgspec.json.Decoder(dict[str, str])
 _OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
-_NOTES: Final = (GROUP_NAME, QUEUE_NAME, MIN_MEMBER, DURATION)
 _LATE: Final = frozenset({PodGroupPhase.TIMEOUT})
 _RAN: Final = frozenset(
     {
@@ -66,6 +64,16 @@ class Notes(NamedTuple):
     duration: str = ""
     #: Why they cannot be read; empty where they can.
     fault: str = ""
+
+
+class _Texts(msgspec.Struct, frozen=True, gc=False):
+    """The labels or annotations that notes are read from; all others are passed over."""
+
+    #: See ``Notes``, as all the others.
+    group: str = msgspec.field(default="", name=GROUP_NAME)
+    queue: str = msgspec.field(default="", name=QUEUE_NAME)
+    min_member: str = msgspec.field(default="", name=MIN_MEMBER)
+    duration: str = msgspec.field(default="", name=DURATION)
 
 
 class Owner(NamedTuple):
@@ -103,6 +111,7 @@ class Wish(NamedTuple):
 PLAIN: Final = Wish()
 """The wish of most pods: to be tried alone, in the default queue."""
 
+_TEXTS: Final = msgspec.json.Decoder(_Texts)
 _NOTHING: Final = Notes()
 _NOBODY: Final = Owner()
 
@@ -226,10 +235,9 @@ def _parse_notes(text: bytes) -> Notes:
     if _GROUP not in text and _OURS not in text:
         return _NOTHING
     try:
-        texts = _TEXTS.decode(text)
+        found = Notes(*msgspec.structs.astuple(_TEXTS.decode(text)))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Notes(fault=f"labels or annotations: expected texts by name: {error}")
-    found = Notes(*(texts.get(name, "") for name in _NOTES))
     return found if any(found) else _NOTHING
 
 
