@@ -111,6 +111,15 @@ def test_all_or_nothing_leaves_other_units_alone() -> None:
     assert books.used("m") == 0
 
 
+def test_a_gang_that_lacks_more_than_it_claims_is_refused_though_its_claims_stand() -> None:
+    books = court(cpu="3")
+    plan = plan_of(books, {"p0": "n", "p1": "m", "p2": "n"}, [2, 1], at_least=3)
+    told = judge(books).judge(plan)
+    assert told.granted.tolist() == []
+    assert told.refused[0][2] is ConflictCause.GANG_SHORT
+    assert (books.used("n"), books.used("m"), sums(books)) == (0, 0, [])
+
+
 def test_a_gang_that_is_short_is_refused_and_leaves_no_trace() -> None:
     books = court(cpu="2")
     plan = plan_of(books, {"p0": "n", "p1": "n", "p2": "n"}, [3], at_least=3)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.kinds import Kind
+from stretto.api.kinds import LEASE, Kind
 from stretto.base.clock import ManualClock
-from stretto.base.errors import InputError, UnreachableError
+from stretto.base.errors import InputError, NotAllowedError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.control.lease import Elector, LeaseConfig, Standing
 from stretto.stores.memory import MemoryStore
-from stretto.stores.store import Code, Outcome, Patch, Record, Replies, Reply
+from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Replies, Reply
 
 LEADER, STANDBY = Standing.LEADER, Standing.STANDBY
 
@@ -166,3 +166,46 @@ def test_two_never_lead_at_once_and_the_next_waits_out_the_longest_write(
                 change = leaders[0] != last[0] and last[0] >= 0
                 assert not change or now - last[1] >= race.all[0].config.longest_write - 1
                 last = (leaders[0], now)
+
+
+@pytest.mark.parametrize("duration", [8.0, 10.5, 15.0, 60.0])
+def test_a_lease_of_any_length_ends_after_what_its_leader_may_still_write(duration: float) -> None:
+    config = LeaseConfig.lasting(duration, "kube-system", "stretto", "me")
+    assert config.renew_within + config.longest_write <= duration
+    assert config.every * 4 <= config.renew_within or config.every == 2.0
+
+
+class Barred(Cut):
+    """A line on which rights are missing."""
+
+    no_reading = no_writing = False
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        if self.no_reading:
+            raise NotAllowedError("get leases", "forbidden")
+        return super().get(kind, namespace, name)
+
+    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
+        said = "create leases is not allowed: forbidden"
+        refused = [Reply(Outcome.REFUSED, Code.FORBIDDEN, said)]
+        return refused if self.no_writing else self.inner.create(kind, bodies)
+
+
+@pytest.mark.parametrize("right", ["no_reading", "no_writing"])
+def test_a_right_that_is_missing_from_the_start_is_told_apart_from_one_that_goes(
+    right: str,
+) -> None:
+    clock = ManualClock(100.0)
+    line = Barred(MemoryStore(clock, Rng(1)))
+    elector = Elector(line, LeaseConfig("kube-system", "stretto", "me"), clock)
+    setattr(line, right, True)
+    elector.tick()
+    assert "leases is not allowed: forbidden" in str(elector.barred)
+    setattr(line, right, False)
+    elector.tick()
+    assert elector.barred is None
+    setattr(line, right, True)
+    line.inner.delete(LEASE, [Deletion("kube-system", "stretto")])
+    elector.tick()
+    assert elector.trouble
+    assert elector.barred is None

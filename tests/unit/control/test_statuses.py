@@ -1,14 +1,16 @@
 """What is told in the store of Queues and PodGroups."""
 
+from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import msgspec
 import pytest
 
-from stretto.api.kinds import POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
+from stretto.api.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
 from stretto.control.reporter import ReportConfig
-from stretto.stores.store import Deletion, Patch
-from stretto.testing import Harness, make_node, make_pod
+from stretto.stores.store import Deletion, Patch, Replies
+from stretto.testing import Harness, make_group, make_node, make_pod
 
 #: The first of these compiles the kernels where nobody has done so yet.
 pytestmark = pytest.mark.timeout(240)
@@ -56,6 +58,10 @@ def test_a_queue_says_what_it_uses_borrows_and_has_waiting() -> None:
         ({"parent": "b"}, {"parent": "a"}, "is a circle"),
         ({"parent": "nowhere"}, {}, "there is no such queue"),
         ({"parent": "b", "guarantee": {"cpu": "9"}}, {"guarantee": {"cpu": "2"}}, "b has 2"),
+        ({"guarantee": {"cpu": "-1"}}, {}, "guarantee.cpu: got '-1', expected an amount from 0 on"),
+        ({"limit": {"memory": "-1Gi"}}, {}, "limit.memory: got '-1Gi', expected an amount"),
+        ({"maxRunningUnits": -1}, {}, "got -1, expected 0 or more; 0 closes the queue"),
+        ({"weight": 0}, {}, "expected a number above 0; use 1 for an equal share"),
     ],
 )
 def test_what_contradicts_itself_is_said_on_the_queue_and_the_rest_goes_on(
@@ -70,6 +76,26 @@ def test_what_contradicts_itself_is_said_on_the_queue_and_the_rest_goes_on(
     assert said["status"] == "False"
     assert expected in said["message"]
     assert all(harness.placements().values())
+
+
+def test_a_queue_that_nobody_uses_is_told_what_is_wrong_with_it_too() -> None:
+    harness = make_harness()
+    put(harness, "a", limit={"cpu": "-3"})
+    harness.settle(5)
+    assert "expected an amount from 0 on" in status(harness, QUEUE, "a")["conditions"][0]["message"]
+
+
+@pytest.mark.parametrize("number", [0, -3])
+def test_a_group_whose_minimum_cannot_be_stays_pending_and_says_so(number: int) -> None:
+    harness = make_harness()
+    harness.create(POD_GROUP, make_group("g", number))
+    harness.submit(make_pod("p", group="g"), make_pod("other"))
+    harness.settle(5)
+    said = status(harness, POD_GROUP, "g", "default")
+    assert said["phase"] == "Pending"
+    assert "expected a number of pods from 1 on" in said["conditions"][-1]["message"]
+    assert harness.placements()["p"] == ""
+    assert harness.placements()["other"]
 
 
 def test_a_lowered_limit_is_said_until_enough_has_ended() -> None:
@@ -187,3 +213,27 @@ def test_a_gang_of_kubernetes_is_still_whole_for_a_new_plane() -> None:
     again.submit(member("c", "g"))
     again.settle(3)
     assert all(again.placements().values())
+
+
+def test_a_store_that_answers_later_is_not_waited_for() -> None:
+    harness, sent = make_harness(), list[tuple[Kind, Sequence[Patch], Future[Replies]]]()
+
+    def begin(kind: Kind, patches: Sequence[Patch]) -> Future[Replies]:
+        sent.append((kind, patches, Future()))
+        return sent[-1][2]
+
+    assert harness.plane.statuses is not None
+    harness.plane.statuses._begin = begin
+    put(harness, "a", policy="FifoSkip", limit={"cpu": "3"})
+    harness.settle(3)
+    harness.submit(in_queue("p", "a"))
+    harness.settle(3)
+    assert [kind for kind, _, _ in sent] == [QUEUE]
+    bound = harness.store.get(POD, "default", "p")
+    assert bound is not None
+    assert bound.node == "n"
+    kind, patches, answers = sent[0]
+    answers.set_result(harness.store.patch_status(kind, patches))
+    harness.settle(3)
+    assert len(sent) == 2
+    assert sent[1][1][0].patch["status"]["running"] == 1

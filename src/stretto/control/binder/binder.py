@@ -19,6 +19,7 @@ import numpy.typing as npt
 from stretto.api.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.flights import Flights
 from stretto.control.binder.volumes import VolumeDesk
 from stretto.state.claims import ConflictCause, Plan, Verdict
 from stretto.state.cluster import Cluster
@@ -78,6 +79,8 @@ class Binder:
         self._bind_units: Callable[[list[list[Bind]]], UnitReplies] | None = getattr(
             store, "bind_units", None
         )
+        self._flights = Flights(store)
+        self._landed: Refusals = []
         self._adopt()
 
     def commit(self, plan: Plan, now: float) -> Verdict:
@@ -103,12 +106,16 @@ class Binder:
         return Verdict(plan.shard, rows, refused)
 
     def settle_doubts(self, now: float) -> Refusals:
-        """Read back what went unanswered: done, gone, or bound again to the same node."""
+        """Hear of binds under way, and read back what went unanswered.
+
+        That is done, gone, or bound again to the same node.
+        """
+        self.land(now, wait=False)
         due = [row for row, doubt in self.in_doubt.items() if doubt.look_at <= now]
         pods = self._cluster.pods
         again: dict[int, float] = {}
         ready, in_vain = self.volumes.settle(now)
-        refused: Refusals = []
+        refused, self._landed = self._landed, []
         for row, cause in in_vain:
             refused.extend(self._release(row, cause))
         if ready:
@@ -155,6 +162,29 @@ class Binder:
         looks = (doubt.look_at for doubt in self.in_doubt.values())
         return min((*looks, self.volumes.next_due()))
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the answer to some bind is not known yet."""
+        return bool(self.in_doubt) or self._flights.under_way
+
+    def land(self, now: float, *, wait: bool = True) -> None:
+        """Take the answers to the binds under way, once they are there or only if they are.
+
+        What they give back is told by the next ``settle_doubts``.
+        """
+        landed = self._flights.land(wait=wait)
+        if landed is None:
+            return
+        self._failpoint("binder.after-write")
+        pods, rows, replies = self._cluster.pods, [], []
+        for (row, serial), reply in zip(landed.rows, landed.replies, strict=True):
+            if reply.outcome is Outcome.OK or (
+                pods.serial[row] == serial and pods.state[row] == PodState.ASSUMED
+            ):  # else its end, or its node, has been seen meanwhile
+                rows.append(row)
+                replies.append(reply)
+        self._landed += self._take(rows, replies, now, landed.again)
+
     def _adopt(self) -> None:
         """After a crash nobody knows which binds were sent: all that is assumed is in doubt."""
         pods = self._cluster.pods
@@ -171,11 +201,8 @@ class Binder:
         desk, node_of = self.volumes, self._cluster.node_of
         wanted = [i for i in granted.tolist() if i in plan.volumes]
         writes = [desk.reserve(plan.volumes[i], node_of(int(plan.rows[i]))) for i in wanted]
-        lost: dict[int, ConflictCause] = {}
-        for i, mine in zip(wanted, writes, strict=True):
-            cause = desk.write(mine)
-            if cause is not None:
-                lost[i] = cause
+        answers = zip(wanted, desk.write_all(writes), strict=True)
+        lost = {i: cause for i, cause in answers if cause is not None}
         for unit in plan.units:
             if unit.at_least > 1 and any(unit.start <= i < unit.stop for i in lost):
                 for i in granted[(granted >= unit.start) & (granted < unit.stop)].tolist():
@@ -219,7 +246,20 @@ class Binder:
             gangs = [some for gang in gangs if (some := [row for row in gang if row in there])]
             if not rows:
                 return []
+        self.land(now)
+        if self._flights.possible and not gangs:  # what is said of a gang follows its answers
+            serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
+            binds = self._binds(rows)
+            self._failpoint("binder.before-write")
+            self._flights.begin(binds, list(zip(rows, serials, strict=True)), again)
+            return []
         rows, replies = self._send(rows, gangs)
+        return self._take(rows, replies, now, again)
+
+    def _take(
+        self, rows: Sequence[int], replies: Replies, now: float, again: Mapping[int, float]
+    ) -> Refusals:
+        """Take replies for what they say."""
         refused: Refusals = []
         bound = [reply.outcome for reply in replies].count(Outcome.OK)
         self.counts["bound"] += bound

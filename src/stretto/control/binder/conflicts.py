@@ -11,12 +11,15 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from stretto.base.arrays import distinct
 from stretto.control.binder.volumes import are_free
 from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
-from stretto.state.classes import PORTS_ALONE, STAGED
+from stretto.state.classes import PORTS_ALONE, STAGED, ZONES_ALONE
 from stretto.state.cluster import Cluster
+from stretto.state.evictions import short_of
 from stretto.state.lifecycle import PodState
 from stretto.state.topology_caps import breaks_cap, keeps_caps
+from stretto.state.topology_portions import NONE, OWN, Portions
 
 Eligible = Callable[[int, int], bool]
 """(class id, slot) to whether the static filters still let the class onto the slot."""
@@ -70,6 +73,7 @@ class Judge:
         #: Judges the volumes of claims; ``None`` where no rule asks about them.
         self.volumes: VolumeLaw | None = None
         self._cluster = cluster
+        self._portions = Portions(cluster)
         self._eligible = eligible
         self._by_version = conflicts is ConflictMode.VERSION
         self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
@@ -92,15 +96,12 @@ class Judge:
 
         A member that comes while the others are asked to leave must not be left there alone.
         """
-        leaves, units, changed = self._cluster.evictions.was_asked, list(plan.units), False
-        for at, each in enumerate(units):
-            unit = each.unit
-            if not unit.is_gang or not any(leaves(row) for row in unit.bound):
-                continue
-            missing = unit.min_member - sum(not leaves(row) for row in unit.bound)
-            if missing > each.at_least:
-                units[at], changed = each._replace(at_least=missing), True
-        return plan._replace(units=units) if changed else plan
+        pods = self._cluster.pods
+        units = [
+            each._replace(at_least=max(each.at_least, short_of(each.unit, pods)))
+            for each in plan.units
+        ]
+        return plan if units == plan.units else plan._replace(units=units)
 
     def _grant_all(self, plan: Plan) -> bool:
         """The quick way: all claims at once, or none."""
@@ -125,16 +126,37 @@ class Judge:
             return False
         if not self._hold_between(plan):
             return False
+        return self._charge_all(plan, kinds)
+
+    def _charge_all(self, plan: Plan, kinds: npt.NDArray[np.uint8]) -> bool:
+        """Charge all claims, whatever each needs beside amounts; or none."""
+        cluster, ledger, slots = self._cluster, self._cluster.ledger, plan.slots
         by_ports = (kinds & PORTS_ALONE) > 0
         plain = (kinds == 0) | by_ports
+        zoned = np.flatnonzero(kinds & ZONES_ALONE)
+        portions = self._portions_of(plan, zoned)
+        if (portions == NONE).any():
+            return False
+        zoned, portions = zoned[portions != OWN], portions[portions != OWN]
+        plain[zoned] = True
         cluster.charge_plain(plan.rows[plain], slots[plain])
-        ported = np.flatnonzero(by_ports).tolist()
-        if (ledger.used[slots] <= ledger.alloc[slots]).all() and self._take_ports(plan, ported):
-            if self._grant_special(plan, np.flatnonzero(~plain).tolist()):
-                return True
-            self._release_ports(plan, ported)
+        if self._portions.take(plan.rows[zoned], slots[zoned], portions):
+            ported = np.flatnonzero(by_ports).tolist()
+            if (ledger.used[slots] <= ledger.alloc[slots]).all() and self._take_ports(plan, ported):
+                if self._grant_special(plan, np.flatnonzero(~plain).tolist()):
+                    cluster.pods.devices[plan.rows[zoned]] = plan.devices[zoned]
+                    return True
+                self._release_ports(plan, ported)
+            self._portions.give_back(plan.rows[zoned].tolist())
         cluster.uncharge_plain(plan.rows[plain], slots[plain])
         return False
+
+    def _portions_of(self, plan: Plan, zoned: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Numbers of what claims take of NUMA nodes; kept places are given one by one."""
+        if not len(zoned) or self._cluster.keeps:
+            return np.full(len(zoned), OWN, np.int64)
+        class_ids = self._cluster.pods.class_id[plan.rows[zoned]]
+        return self._portions.numbers(class_ids, plan.slots[zoned], plan.devices[zoned])
 
     def _take_ports(self, plan: Plan, claims: list[int]) -> bool:
         """Host ports of claims that need nothing else beside amounts; all or none."""
@@ -178,8 +200,7 @@ class Judge:
         """Claims of ports and devices, one by one; all or none."""
         for done, i in enumerate(claims):
             if self._problem(plan, i, None) is not None:
-                for j in reversed(claims[:done]):
-                    self._cluster.refund(int(plan.rows[j]))
+                self.take_back(plan, claims[:done])
                 return False
             self._cluster.charge(int(plan.rows[i]), int(plan.slots[i]), int(plan.devices[i]))
         return True
@@ -192,7 +213,10 @@ class Judge:
             good: list[int] = []
             bad: list[int] = []
             cause = ConflictCause.GANG_SHORT
-            for i in range(unit.start, unit.stop):
+            claims = range(unit.start, unit.stop)
+            if (lost := self._first_lost(plan, unit, versions)) is not None:
+                cause, claims, bad = lost, range(0), list(claims)
+            for i in claims:
                 problem = self._problem(plan, i, versions)
                 if problem is None and self._is_capped(plan, i, unit, good):
                     problem = ConflictCause.DOMAIN_FULL
@@ -206,14 +230,59 @@ class Judge:
                     cause = problem
             short = len(good) < unit.at_least or (self._all_or_nothing and bool(bad))
             if short:
-                for i in reversed(good):
-                    self._cluster.refund(int(plan.rows[i]))
+                self.take_back(plan, good)
                 bad, good = sorted(bad + good), []
             granted.extend(good)
             if bad:
                 refused.append((unit, tuple(int(plan.rows[i]) for i in bad), cause))
                 self._touch(plan, bad)
         return Judgement(np.array(granted, np.int64), refused)
+
+    def _first_lost(
+        self, plan: Plan, unit: UnitClaims, versions: npt.NDArray[np.int64] | None
+    ) -> ConflictCause | None:
+        """Why a gang must fail whatever is charged first, so that nothing of it need be charged.
+
+        Lost is a claim of a pod or node that has gone or changed, and one on each slot that does
+        not hold all that the gang wants there. ``None`` where enough may still stand.
+        """
+        if unit.at_least <= 1 or self._cluster.keeps:
+            return None
+        ledger, pods, part = self._cluster.ledger, self._cluster.pods, slice(unit.start, unit.stop)
+        rows, slots = plan.rows[part], plan.slots[part]
+        lost = (pods.serial[rows] != plan.serials[part]) | (pods.state[rows] != _DISPATCHED)
+        lost |= ledger.slots.live[slots] == 0
+        lost |= ledger.slots.generation[slots] != plan.generations[part]
+        if versions is not None:
+            lost |= versions[part] != plan.versions[part]
+        for i in np.flatnonzero(ledger.static_version[slots] > plan.versions[part]).tolist():
+            lost[i] |= not self._eligible(int(pods.class_id[rows[i]]), int(slots[i]))
+        spare = len(rows) - (len(rows) if self._all_or_nothing else unit.at_least)
+        if spare < 0:
+            return ConflictCause.GANG_SHORT  # others of it leave, and these do not make up for them
+        if (count := int(lost.sum())) > spare:
+            return self._problem(plan, unit.start + int(np.flatnonzero(lost)[-1]), versions)
+        asks = self._cluster.classes.asks(pods.class_id[rows[~lost]])
+        places, width = distinct(slots[~lost]), min(asks.shape[1], ledger.used.shape[1])
+        wanted = np.zeros((len(places), width), np.int64)
+        np.add.at(wanted, np.searchsorted(places, slots[~lost]), asks[:, :width])
+        over = ledger.used[places, :width] + wanted > ledger.alloc[places, :width]
+        short = count + int((over & (wanted > 0)).any(axis=1).sum()) > spare
+        return ConflictCause.DOES_NOT_FIT if short else None
+
+    def take_back(self, plan: Plan, claims: list[int]) -> None:
+        """Roll claims back that were charged in this commit: by columns as far as can be.
+
+        Nothing has left, as nothing had come: no other pod is told.
+        """
+        cluster, rows, slots = self._cluster, plan.rows[claims], plan.slots[claims]
+        kinds = cluster.classes.special[cluster.pods.class_id[rows]]
+        by_columns = (kinds == 0) | ((kinds & ZONES_ALONE) > 0)
+        self._portions.give_back(rows[(kinds & ZONES_ALONE) > 0].tolist())
+        cluster.pods.devices[rows[by_columns]] = 0
+        cluster.uncharge_plain(rows[by_columns], slots[by_columns])
+        for row in reversed(rows[~by_columns].tolist()):
+            cluster.refund(row)
 
     def _is_capped(self, plan: Plan, i: int, unit: UnitClaims, good: list[int]) -> bool:
         """Whether a claim would put more of its unit into a domain than its caps allow."""

@@ -26,6 +26,7 @@ from stretto.state.evictions import (
     EvictionOrder,
     Leaving,
     Nomination,
+    Stay,
 )
 from stretto.state.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.pods import NO_SLOT
@@ -42,6 +43,7 @@ LANE: Final = 512
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
+_LEAVES: Final = int(Stay.LEAVES)
 _FOR_NOW: Final = frozenset({Code.UNAVAILABLE, Code.INTERNAL, Code.TIMEOUT})
 
 
@@ -159,6 +161,7 @@ class Evictor:
                 at_least=claims.at_least,
                 since=now,
                 until=now + self._judge.rules.patience,
+                awaited=wanted.awaited,
             )
         )
 
@@ -271,7 +274,7 @@ class Evictor:
         """Why claims wait in vain, or ``None``."""
         pods = self._cluster.pods
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
-            if pods.serial[row] != serial or pods.state[row] != PodState.NOMINATED:
+            if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
                 return ConflictCause.GANG_SHORT
             if pods.slot[row] == NO_SLOT:
                 return ConflictCause.NODE_GONE
@@ -279,9 +282,10 @@ class Evictor:
             if pods.serial[row] != serial:
                 self._registry.has_left(nomination, row)
         if now >= nomination.until:
-            for row in nomination.victims:
-                self._registry.give_up_on(row)
-                pods.log.add(row)
+            for row, serial in (*nomination.victims.items(), *nomination.awaited):
+                if pods.serial[row] == serial and pods.leaving[row] == _LEAVES:
+                    self._registry.give_up_on(row)
+                    pods.log.add(row)
             return ConflictCause.VICTIM_STAYS
         if nomination.victims:
             return None
@@ -329,7 +333,7 @@ class Evictor:
         self._registry.end(nomination)
         alive = []
         for row, serial in zip(nomination.rows, nomination.serials, strict=True):
-            if pods.serial[row] != serial or pods.state[row] != PodState.NOMINATED:
+            if pods.serial[row] != serial or int(pods.state[row]) != PodState.NOMINATED:
                 continue
             self._cluster.refund(row)
             step_pods(pods.state, np.array([row], np.int64), PodEvent.REJECT)

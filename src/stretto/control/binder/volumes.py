@@ -8,7 +8,7 @@ the pod asks for again. Completing the binding is the volume controller's work: 
 one, the pod waits for it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -22,17 +22,24 @@ from stretto.state.claims import ConflictCause, VolumeChoice
 from stretto.state.classes import decode_spec
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState
-from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE, Objects, meta_of, reference_to
+from stretto.state.objects import (
+    BIND_COMPLETED,
+    BOUND_BY,
+    SELECTED_NODE,
+    Objects,
+    identity_of,
+    meta_of,
+    reference_to,
+)
 from stretto.state.whole import read_object
 from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.store import Outcome, Patch, Reply, Store
 
-BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"
-
-
 LONGEST_WAIT: Final = 600.0
-"""Seconds that a pod waits for its volumes, as kube-scheduler's does."""
+"""Seconds that a pod waits for its volumes unless told otherwise, as kube-scheduler's does."""
 
+Claim = PersistentVolumeClaim | None
+"""A claim of a pod; ``None`` for one that is not known."""
 Late = Callable[[int, int], VolumeChoice | None]
 """(row, slot) to what has to be done about a pod's volumes there."""
 
@@ -64,6 +71,8 @@ class VolumeDesk:
         """Work on a cluster's objects and its store."""
         #: Whether pods wait until somebody else has completed the binding of their claims.
         self.waits: bool = getattr(store, "capabilities", EMBEDDED).completes_claims
+        #: Seconds that a pod waits for its volumes.
+        self.patience: float = LONGEST_WAIT
         #: What a pod that has waited for its victims gets; ``None`` where rules know no volumes.
         self.late: Late | None = None
         self._cluster = cluster
@@ -97,16 +106,31 @@ class VolumeDesk:
         After a refusal what was not written is taken back; what was written stays.
         """
         for at, each in enumerate(writes):
-            meta = meta_of(each.before)
-            version = int(meta.resource_version) if meta.resource_version else None
-            patch = Patch(meta.namespace, meta.name, each.change, version, meta.uid)
-            reply = self._store.patch(each.kind, [patch])[0]
+            reply = self._store.patch(each.kind, [_patch_of(each)])[0]
             if reply.outcome is not Outcome.OK:
                 self.give_back(writes[at:])
                 return _cause(reply)
-            if reply.record is not None:
-                self._learn(each.kind, reply)
+            self._learn(each, reply)
         return None
+
+    def write_all(self, wanted: Sequence[list[Write]]) -> list[ConflictCause | None]:
+        """``write`` for many pods: those that need one write each share a call."""
+        causes: list[ConflictCause | None] = [None] * len(wanted)
+        together: dict[Kind, list[int]] = {}
+        for i, writes in enumerate(wanted):
+            if len(writes) == 1:
+                together.setdefault(writes[0].kind, []).append(i)
+            elif writes:
+                causes[i] = self.write(writes)
+        for kind, many in together.items():
+            replies = self._store.patch(kind, [_patch_of(wanted[i][0]) for i in many])
+            for i, reply in zip(many, replies, strict=True):
+                if reply.outcome is Outcome.OK:
+                    self._learn(wanted[i][0], reply)
+                else:
+                    self.give_back(wanted[i])
+                    causes[i] = _cause(reply)
+        return causes
 
     def give_back(self, writes: list[Write]) -> None:
         """Take assumptions back, the last first."""
@@ -126,9 +150,10 @@ class VolumeDesk:
         for row in rows:
             if uids[row] not in records or all(map(_is_bound, self._claims(row))):
                 ready.append(row)
+                self._cluster.objects.late.pop(row, None)
             else:
                 serial = int(self._cluster.pods.serial[row])
-                self._waiting.setdefault(row, Waiting(serial, now + LONGEST_WAIT))
+                self._waiting.setdefault(row, Waiting(serial, now + self.patience))
         return ready
 
     def settle(self, now: float) -> tuple[list[int], list[tuple[int, ConflictCause]]]:
@@ -149,7 +174,11 @@ class VolumeDesk:
             elif not all(self._is_promised(each, node) for each in claims):
                 lost.append((row, ConflictCause.VOLUME_GONE))
             elif now >= waiting.until:
-                lost.append((row, ConflictCause.STORE_REFUSED))
+                self._cluster.objects.late[row] = (
+                    waiting.serial,
+                    self._late_words(row, claims, node),
+                )
+                lost.append((row, ConflictCause.VOLUME_LATE))
             else:
                 continue
             del self._waiting[row]
@@ -159,7 +188,7 @@ class VolumeDesk:
         """Clock time at which a pod has waited for too long; infinity for none."""
         return min((each.until for each in self._waiting.values()), default=float("inf"))
 
-    def _claims(self, row: int) -> list[PersistentVolumeClaim | None]:
+    def _claims(self, row: int) -> list[Claim]:
         """The claims of a pod; ``None`` for one that is not known."""
         pods = self._cluster.pods
         record = self._cluster.records.get(pods.uid[row])
@@ -174,7 +203,23 @@ class VolumeDesk:
         ]
         return [self._cluster.objects.claims.get((pods.namespace[row], n)) for n in names]
 
-    def _is_promised(self, claim: PersistentVolumeClaim | None, node: str) -> bool:
+    def _late_words(self, row: int, claims: Iterable[Claim], node: str) -> str:
+        """What a pod has waited for, and whose work it is."""
+        missing = [each for each in claims if each is not None and not _is_bound(each)]
+        told = "; ".join(self._lacks(each, node) for each in missing) or "a claim has gone"
+        names = " ".join(each.metadata.name for each in missing)
+        look = f"kubectl describe pvc {names} -n {self._cluster.pods.namespace[row]}"
+        return f"waited {self.patience:g} s for volumes on node {node}: {told}; see {look}"
+
+    def _lacks(self, claim: PersistentVolumeClaim, node: str) -> str:
+        """Why a claim has no volume, as far as that can be seen from here."""
+        meta, name = claim.metadata, claim.spec.storage_class_name or ""
+        found = self._cluster.objects.classes.get(name)
+        if meta.annotations.get(SELECTED_NODE) == node and found is not None:
+            return f"{found.provisioner} has made none for claim {meta.name} (class {name})"
+        return f"the volume kept for claim {meta.name} has not been bound to it"
+
+    def _is_promised(self, claim: Claim, node: str) -> bool:
         """Whether a claim has or may still get its volume: one is kept, or is to be made there.
 
         Who cannot make a volume for a node takes the node off the claim again.
@@ -189,16 +234,34 @@ class VolumeDesk:
             for kept in (each.spec.claim_ref for each in self._cluster.objects.volumes.values())
         )
 
-    def _learn(self, kind: Kind, reply: Reply) -> None:
-        """The object as the store has it now; its echo will be old news."""
-        assert reply.record is not None
+    def _learn(self, write: Write, reply: Reply) -> None:
+        """The object as the store has it now; its echo will be old news.
+
+        An embedded store changes what it was told to change and nothing else, so what was assumed
+        is what it has; what stands in an API server is read.
+        """
+        record, objects = reply.record, self._cluster.objects
+        if record is None:
+            return
+        assumed = objects.find(identity_of(write.before))
+        if assumed is not None and not self.waits and meta_of(write.before).resource_version:
+            meta = msgspec.structs.replace(meta_of(assumed), resource_version=str(record.version))
+            objects.put(msgspec.structs.replace(assumed, metadata=meta))
+            return
         try:
-            self._cluster.objects.put(read_object(kind, reply.record))
+            objects.put(read_object(write.kind, record))
         except InputError:
             return  # the watch brings it, and says what is wrong
 
 
-def _is_bound(claim: PersistentVolumeClaim | None) -> bool:
+def _patch_of(write: Write) -> Patch:
+    """A change of the very object that was decided upon."""
+    meta = meta_of(write.before)
+    version = int(meta.resource_version) if meta.resource_version else None
+    return Patch(meta.namespace, meta.name, write.change, version, meta.uid)
+
+
+def _is_bound(claim: Claim) -> bool:
     """Whether a claim has its volume."""
     return claim is not None and BIND_COMPLETED in claim.metadata.annotations
 

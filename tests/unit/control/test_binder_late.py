@@ -1,0 +1,116 @@
+"""The binder over a store that answers later: the plane goes on, and the claims stay charged."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from stretto.api.kinds import POD
+from stretto.control.binder.binder import READ_BACK_AFTER
+from stretto.state.claims import ConflictCause
+from stretto.state.lifecycle import PodState
+from stretto.stores.store import Bind, Code, Deletion, Outcome, Replies, Reply
+from stretto.testing import make_pod
+from tests.unit.control.test_binder import LOST, Desk
+
+REFUSED = Reply(Outcome.REFUSED, Code.FORBIDDEN)
+
+
+class Late(Desk):
+    """A desk whose store answers a batch of binds when the test says so."""
+
+    def __init__(self, *pods: bytes) -> None:
+        super().__init__(*pods)
+        self.way: list[tuple[list[Bind], Future[Replies]]] = []
+        self.store.begin_bind = self.begin  # type: ignore[attr-defined]
+        self.store.bind_units = None  # type: ignore[assignment, method-assign]
+
+    def begin(self, binds: Sequence[Bind]) -> Future[Replies]:
+        if self.way:  # the test waits for nothing: whoever sends a second batch has the first
+            self.arrive()
+        self.way.append((list(binds), Future()))
+        return self.way[-1][1]
+
+    def arrive(self, *answers: Reply) -> None:
+        """The batch under way is answered."""
+        binds, future = self.way.pop()
+        self.answers = list(answers)
+        future.set_result(self.answer(binds))
+
+    def claimed(self, **claims: str) -> None:
+        """Claims committed at 0."""
+        plan = self.plan(claims)
+        verdict = self.binder.commit(plan, 0.0)
+        assert (len(verdict.granted), verdict.refused) == (len(claims), [])
+
+
+def test_a_claim_under_way_is_charged_and_waits() -> None:
+    desk = Late(make_pod("p", cpu="1"))
+    desk.claimed(p="n")
+    assert (desk.used("n"), desk.state_of("p"), desk.binder.is_waiting) == (
+        1000,
+        PodState.ASSUMED,
+        True,
+    )
+    assert desk.binder.settle_doubts(1.0) == []
+    desk.arrive()
+    assert (desk.binder.settle_doubts(2.0), desk.binder.is_waiting) == ([], False)
+    assert desk.binder.counts["bound"] == 1
+
+
+def test_a_no_that_comes_late_gives_the_claim_back() -> None:
+    desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"))
+    desk.claimed(p="n", q="n")
+    desk.arrive(REFUSED)
+    refused = desk.binder.settle_doubts(1.0)
+    assert [(len(rows), cause) for _, rows, cause in refused] == [(1, ConflictCause.STORE_REFUSED)]
+    assert (desk.used("n"), desk.state_of("p")) == (1000, PodState.PENDING)
+    assert desk.binder.settle_doubts(1.0) == []
+
+
+def test_an_answer_that_is_lost_is_read_back() -> None:
+    desk = Late(make_pod("p", cpu="1"))
+    desk.claimed(p="n")
+    desk.arrive(LOST)
+    assert desk.binder.settle_doubts(1.0) == []
+    assert desk.binder.next_due() == 1.0 + READ_BACK_AFTER
+    desk.binder.settle_doubts(1.0 + READ_BACK_AFTER)
+    assert [bind.node for bind in desk.way[0][0]] == ["n"]
+
+
+def test_an_echo_that_comes_before_the_answer_counts() -> None:
+    desk = Late(make_pod("p", cpu="1"))
+    desk.claimed(p="n")
+    desk._bind(desk.way[0][0])
+    desk.see()
+    desk.arrive(REFUSED)
+    assert desk.binder.settle_doubts(1.0) == []
+    assert (desk.used("n"), desk.state_of("p")) == (1000, PodState.BOUND)
+
+
+def test_a_pod_that_ends_under_way_is_not_given_back_twice() -> None:
+    desk = Late(make_pod("p", cpu="1"))
+    desk.claimed(p="n")
+    desk.store.delete(POD, [Deletion("default", "p")])
+    desk.see()
+    desk.pod(make_pod("new", cpu="1"))
+    desk.arrive(Reply(Outcome.REFUSED, Code.NOT_FOUND))
+    assert desk.binder.settle_doubts(1.0) == []
+    assert desk.used("n") == 0
+
+
+def test_whoever_stops_hears_what_is_under_way() -> None:
+    desk = Late(make_pod("p", cpu="1"))
+    desk.claimed(p="n")
+    desk.arrive(REFUSED)
+    desk.binder.land(1.0)
+    assert (desk.binder.is_waiting, desk.used("n")) == (False, 0)
+
+
+def test_gangs_are_waited_for() -> None:
+    desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"), make_pod("r", cpu="1"))
+    plan = desk.plan({"p": "n", "q": "n"}, units=[2], at_least=2)
+    desk.answers = [REFUSED]
+    verdict = desk.binder.commit(plan, 0.0)
+    assert [(len(rows), cause) for _, rows, cause in verdict.refused] == [
+        (1, ConflictCause.STORE_REFUSED)
+    ]
+    assert (desk.way, desk.binder.is_waiting) == ([], False)
