@@ -117,6 +117,7 @@ class Plane:
         )
         #: The cluster as it is known.
         self.cluster = Cluster(config.profile.shape(shape))
+        self.cluster.traits.ours = names if config.profile.preemption.spares_others else None
         #: Every unit.
         self.units = Units()
         #: The rules compiled, shared by the shards.
@@ -136,7 +137,7 @@ class Plane:
         self._listen()
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
-        self._partitions = Partitions()
+        self._partitions = Partitions(self.dispatcher.shares)
         #: Times kept places out.
         self.reservations = Reservations(self.cluster, store)
         self.witnesses.append(self.reservations.witness)
@@ -225,10 +226,9 @@ class Plane:
             judge = Judge(self.cluster, eligible, profile.conflicts, profile.commit, referee)
         volumes = judge.volumes = self.placers.volumes()
         binder = Binder(self.cluster, self.units, self.store, judge, self._failpoint)
-        if law is not None:
-            binder.volumes.late = law.volumes_of
-        elif volumes is not None:
-            binder.volumes.late = volumes.choice
+        late = volumes.choice if volumes is not None else None
+        binder.volumes.late = law.volumes_of if law is not None else late
+        binder.volumes.patience = profile.volume_patience
         return binder
 
     def _new_referee(self) -> Referee:
@@ -290,13 +290,14 @@ class Plane:
 
     def next_due(self) -> float:
         """Clock time at which there is something to do although no event comes."""
-        due = min(self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due())
-        due = min(due, self.evictor.next_due(), self.reservations.next_due())
-        lanes = [lane.next_due() for lane in (self.reporter, self.statuses) if lane is not None]
-        return min([due, self.rescheduler.next_due(), *lanes])
+        due = [lane.next_due() for lane in (self.reporter, self.statuses) if lane is not None]
+        due += [self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due()]
+        due += [self.evictor.next_due(), self.reservations.next_due(), self.rescheduler.next_due()]
+        return min(due)
 
     def close(self) -> None:
-        """Stop watching; the store is the caller's."""
+        """Hear of binds under way and stop watching; the store is the caller's."""
+        self.binder.land(self.clock.monotonic())
         self.pump.close()
 
     def _absorb(self, now: float) -> None:
@@ -368,16 +369,14 @@ class Plane:
     def _settle_nominations(self, now: float) -> Refusals:
         """Bind the claims whose victims have gone; what is void goes back."""
         settled = self.evictor.settle(now)
-        if not settled.ripe:
-            return settled.refused
         return [*settled.refused, *self.binder.bind_ripe(settled.ripe, now)]
 
     def _follow_partitions(self) -> None:
         """Give each shard the blocks that are its own."""
         if not self.config.partition or len(self.shards) < 2:
             return
-        slots = self.cluster.ledger.slots
-        owners = self._partitions.update(slots, [shard.number for shard in self.shards])
+        ledger, numbers = self.cluster.ledger, [shard.number for shard in self.shards]
+        owners = self._partitions.update(ledger.slots, numbers, ledger)
         for shard in self.shards:
             shard.runtime.own_block = (owners == shard.number).astype("uint8")
 
@@ -397,4 +396,5 @@ def dispatcher_config(profile: Profile, queues: Sequence[QueueConfig] = ()) -> D
         retry=profile.retry,
         first_delay=profile.first_delay,
         longest_delay=profile.longest_delay,
+        dispatch=profile.dispatch,
     )

@@ -11,15 +11,16 @@ that jumps, here or on another machine, changes nothing.
 """
 
 from enum import Enum
-from typing import Any, Final
+from math import ceil
+from typing import Any, Final, Self
 
 import msgspec
 
 from stretto.api.core import Lease
 from stretto.api.kinds import LEASE
 from stretto.base.clock import Clock, timestamp
-from stretto.base.errors import InputError, StrettoError
-from stretto.stores.store import Outcome, Patch, Record, Reply, Store
+from stretto.base.errors import InputError, NotAllowedError, StrettoError
+from stretto.stores.store import Code, Outcome, Patch, Record, Reply, Store
 
 LONGEST_WRITE: Final = 6.0
 """Seconds from the moment a write is begun until it has landed or never will."""
@@ -42,6 +43,13 @@ class LeaseConfig(msgspec.Struct, frozen=True):
     every: float = 2.0
     #: Seconds that a write may be in flight.
     longest_write: float = LONGEST_WRITE
+
+    @classmethod
+    def lasting(cls, duration: float, namespace: str, name: str, identity: str) -> Self:
+        """A lease of so many seconds: what is left beside the longest write is for renewing."""
+        within = duration - LONGEST_WRITE
+        every = min(2.0, within / 4)
+        return cls(namespace, name, identity, duration, renew_within=within, every=every)
 
     def __post_init__(self) -> None:
         if self.renew_within + self.longest_write > self.duration:
@@ -75,8 +83,11 @@ class Elector:
         self.holder = ""
         #: Why the last try came to nothing; empty when it went well.
         self.trouble = ""
+        #: The right that was missing at every try so far; ``None`` once one has gone well.
+        self.barred: NotAllowedError | None = None
         self._store = store
         self._clock = clock
+        self._is_welcome = False
         self._valid_until = float("-inf")
         self._next = float("-inf")
         #: Version of the lease as last seen, and when it was first seen so.
@@ -104,6 +115,10 @@ class Elector:
             self._act(record, began)
         except StrettoError as error:
             self.trouble = str(error)
+            if isinstance(error, NotAllowedError):
+                self._note_barred(error)
+        if not self.trouble:
+            self._is_welcome, self.barred = True, None
         return self.standing(self._clock.monotonic())
 
     def release(self) -> None:
@@ -119,6 +134,10 @@ class Elector:
             self.trouble = str(error)
 
     # ------------------------------------------------------------ one try
+
+    def _note_barred(self, error: NotAllowedError) -> None:
+        """What is missing from the start will not come by itself; what goes later may come back."""
+        self.barred = None if self._is_welcome else error
 
     def _act(self, record: Record | None, began: float) -> None:
         if record is None:
@@ -137,7 +156,7 @@ class Elector:
             return
         taken = {
             "holderIdentity": self.config.identity,
-            "leaseDurationSeconds": int(self.config.duration),
+            "leaseDurationSeconds": ceil(self.config.duration),
             "leaseTransitions": spec.lease_transitions + 1,
             "acquireTime": self._wall(),
         }
@@ -152,6 +171,9 @@ class Elector:
                 self._seen = (reply.record.version, began)
         else:
             self.trouble = reply.message
+            if reply.code is Code.FORBIDDEN:
+                what, _, reason = reply.message.partition(" is not allowed: ")
+                self._note_barred(NotAllowedError(what, reason))
             if reply.outcome is Outcome.CONFLICT:
                 self._valid_until = float("-inf")
 
@@ -159,7 +181,7 @@ class Elector:
         config = self.config
         spec = {
             "holderIdentity": config.identity,
-            "leaseDurationSeconds": int(config.duration),
+            "leaseDurationSeconds": ceil(config.duration),
             "leaseTransitions": 0,
             "acquireTime": self._wall(),
             **self._times(),

@@ -9,7 +9,7 @@ here may be relied upon.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, lt
 from typing import Final
 
 from stretto.api.kinds import (
@@ -36,7 +36,7 @@ from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
 
 COMPARE_EVERY: Final = 300.0
 """Seconds between comparisons of what is known with a fresh list: a lost event heals by then."""
-LIST_BATCH: Final = 1 << 15
+LIST_BATCH: Final = 1 << 13
 """Records of a list applied at once: a million of them must not stand in memory twice."""
 RETRY_LIST_AFTER: Final = 1.0
 """Seconds before another try when a list was refused or too old."""
@@ -311,6 +311,9 @@ def _note_behind(feed: _Feed, listing: Listing, now: float) -> None:
 
 def _news(events: Sequence[Event], version: int) -> list[Event]:
     """Events newer than a version, each version once."""
+    versions = [event.record.version for event in events]
+    if versions[0] > version and all(map(lt, versions, versions[1:])):
+        return list(events)
     news = []
     for event in events:
         if event.record.version > version:

@@ -116,8 +116,10 @@ class Reporter:
 
     def set_back(self, setbacks: Iterable[Setback]) -> None:
         """Pods found no place; where a setback has words for each of them, those are told."""
-        serials = self._cluster.pods.serial
+        serials, late = self._cluster.pods.serial, self._cluster.objects.late
         for setback in setbacks:
+            for row in setback.rows if late else ():
+                late.pop(row, None)
             for row, message in zip(setback.rows, setback.messages, strict=False):
                 self._own_words[row] = int(serials[row]), message
 
@@ -170,7 +172,8 @@ class Reporter:
         waits = _TELLING[states]
         rows = np.flatnonzero(waits & ~known)[:limit]
         if len(rows) < limit:
-            rows = np.concatenate([rows, self._forming(now), self._limited(known, now)])[:limit]
+            more = (self._forming(now), self._limited(known, now), self._late(known, now))
+            rows = np.concatenate([rows, *more])[:limit]
         if len(rows) < limit:
             stale = (states == PodState.BOUND) & self._waits[:count]
             again = known & (stale | (waits & (self._due[:count] <= now)))
@@ -184,6 +187,16 @@ class Reporter:
         count = len(known)
         wanted = ~known | (self._due[:count] <= now)
         return self.held_back.rows(wanted, known & self._limited_so_far[:count])
+
+    def _late(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
+        """Rows that have waited for their volumes in vain, and wait out a delay now."""
+        pods, rows = self._cluster.pods, list[int]()
+        for row, (serial, _) in self._cluster.objects.late.items():
+            unit = self._units.of_row(row) if pods.serial[row] == serial else None
+            delayed = unit is not None and unit.state is UnitState.BACKOFF
+            if delayed and (not known[row] or self._due[row] <= now):
+                rows.append(row)
+        return np.array(rows, np.int64)
 
     def _forming(self, now: float) -> npt.NDArray[np.int64]:
         """Rows of gangs that lack pods or their PodGroup: they are pending by their states.
@@ -259,7 +272,7 @@ class Reporter:
             held = self.held_back.words(row) if self.held_back is not None else ""
             turn = f"waits for its turn in queue {unit.queue}"
             return Word(False, QUEUE_LIMIT if held else QUEUED, held or turn)
-        serial, message = self._own_words.get(row, (0, ""))
+        serial, message = self._cluster.objects.late.get(row, self._own_words.get(row, (0, "")))
         if message and serial == pods.serial[row]:
             return Word(False, UNSCHEDULABLE, message)
         said = self._verdicts.of(int(pods.class_id[row]), now, at_any_cost=at_any_cost)

@@ -25,7 +25,6 @@ from stretto.state.topology_notes import (
     MICRO_TOPOLOGY,
     RESERVATION_INDEX,
     RESERVATION_TTL,
-    format_micro_topology,
 )
 from stretto.state.topology_notes import (
     RESERVATION as RESERVED,
@@ -112,9 +111,9 @@ class Reservations:
         for request in place.pod.devices:
             if request.milli < WHOLE:
                 notes[GPU_MILLI] = str(request.milli)
-        stated = self._cluster.topology.stated(place.number)
+        stated = self._cluster.topology.note(place.number)
         if stated:
-            notes[MICRO_TOPOLOGY] = format_micro_topology(stated)
+            notes[MICRO_TOPOLOGY] = stated
         return notes
 
     def _template(self, place: Place) -> Mapping[str, Any]:

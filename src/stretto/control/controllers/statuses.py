@@ -1,20 +1,23 @@
 """Statuses of Queues and PodGroups: what became of them, told in the store.
 
 A lane beside the decisions: once a second it compares what is to be said with what it said last,
-and writes a bounded batch of patches. Nothing waits for it, and what it does not get to is told
-later; a write that fails is tried again with the next batch.
+and writes a bounded batch of patches, those first that say how a group has ended. Nothing waits for
+it: where the store can send without waiting, the answers are taken by a later look. What it does
+not get to is told later; a write that fails is tried again with the next batch.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from stretto.api.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
-from stretto.api.scheduling import PodGroup
+from stretto.api.scheduling import PodGroup, PodGroupPhase
 from stretto.api.workload_groups import MARK
 from stretto.base.clock import Clock, timestamp
+from stretto.base.errors import UnreachableError
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.phases import PHASE_OF, GroupFacts, moves, state_of
 from stretto.control.dispatcher.tenancy import QueueFacts
@@ -22,7 +25,7 @@ from stretto.control.dispatcher.units import group_unit
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import GroupState
 from stretto.state.units import Unit, Units
-from stretto.stores.store import Outcome, Patch, Store
+from stretto.stores.store import BeginPatches, Outcome, Patch, Record, Replies, Store
 
 EVERY: Final = 1.0
 """Seconds between two batches: statuses are for people and slow controllers."""
@@ -30,7 +33,25 @@ AT_ONCE: Final = 256
 """Patches of one batch."""
 LOCK: Final = "podgroup-final-op-lock"
 """Annotation (after Gödel's prefix) by which its binder says that it is about to finish a group."""
+_PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
 _RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
+
+
+Look = Callable[[Kind, str, str], Record | None]
+"""An object as it is now; may say that the server does not answer."""
+Batch = list[tuple[Patch, dict[str, Any]]]
+"""Patches, and what each says."""
+
+
+class _Sent(NamedTuple):
+    """Patches whose answers have not come yet."""
+
+    #: Kind of the objects.
+    kind: Kind
+    #: What was sent.
+    batch: Batch
+    #: The answers.
+    answers: Future[Replies]
 
 
 class Statuses:
@@ -47,6 +68,9 @@ class Statuses:
         self._dispatcher = dispatcher
         self._store = store
         self._told: dict[tuple[Kind, str], dict[str, Any]] = {}
+        self._begin: BeginPatches | None = getattr(store, "begin_patch_status", None)
+        self._look: Look = getattr(store, "get_at_once", store.get)
+        self._way: list[_Sent] = []
         #: ``minMember`` with which each group was scheduled, by uid.
         self._settled: dict[str, int] = {}
         self._next = float("-inf")
@@ -54,25 +78,41 @@ class Statuses:
 
     def next_due(self) -> float:
         """Clock time of the next batch; infinity while nobody is known to wait for it."""
-        return self._next if self._more else float("inf")
+        return self._next if self._more and not self._way else float("inf")
 
     def report(self, now: float, clock: Clock, *, at_once: bool = False) -> int:
         """Write the next batch if its time has come; returns how many objects were told of."""
         self._more = bool(self._cluster.queues or self._cluster.groups)
-        if not self._more or (now < self._next and not at_once):
+        if not self._heard(wait=at_once) or not self._more or (now < self._next and not at_once):
             return 0
         self._next = now + EVERY
         stamp = timestamp(clock.now())
-        wanted = [*self._queues(stamp), *self._groups(now, stamp)][:AT_ONCE]
+        wanted = [*self._queues(stamp), *sorted(self._groups(now, stamp), key=_goes_on)][:AT_ONCE]
         for kind in dict.fromkeys(kind for kind, _, _ in wanted):
             batch = [(patch, said) for each, patch, said in wanted if each is kind]
-            replies = self._store.patch_status(kind, [patch for patch, _ in batch])
-            for (patch, said), reply in zip(batch, replies, strict=True):
-                self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
-                if reply.outcome is Outcome.OK:
-                    self._told[kind, f"{patch.namespace}/{patch.name}"] = said
+            patches = [patch for patch, _ in batch]
+            if self._begin is not None and not at_once:
+                self._way.append(_Sent(kind, batch, self._begin(kind, patches)))
+            else:
+                self._take(kind, batch, self._store.patch_status(kind, patches))
         self._more = bool(wanted)
         return len(wanted)
+
+    def _heard(self, *, wait: bool) -> bool:
+        """Take the answers to the last batch; whether all have come."""
+        if not wait and not all(sent.answers.done() for sent in self._way):
+            return False
+        way, self._way = self._way, []
+        for sent in way:
+            self._take(sent.kind, sent.batch, sent.answers.result())
+        return True
+
+    def _take(self, kind: Kind, batch: Batch, replies: Replies) -> None:
+        """Note what was told, and what was not."""
+        for (patch, said), reply in zip(batch, replies, strict=True):
+            self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
+            if reply.outcome is Outcome.OK:
+                self._told[kind, f"{patch.namespace}/{patch.name}"] = said
 
     def _is_news(self, kind: Kind, namespace: str, name: str, said: dict[str, Any]) -> bool:
         return self._told.get((kind, f"{namespace}/{name}")) != said
@@ -138,10 +178,13 @@ class Statuses:
         return GroupFacts(least, unit.size, len(unit.bound), ran, late, locked)
 
     def _runs(self, unit: Unit) -> bool:
-        """Whether a pod of a unit runs or has ended: asked of the store, for few units."""
-        pods, store = self._cluster.pods, self._store
+        """Whether a pod of a unit is known to run or to have ended; asked for few units."""
+        pods = self._cluster.pods
         for row in unit.bound:
-            record = store.get(POD, pods.namespace[row], pods.name[row])
+            try:
+                record = self._look(POD, pods.namespace[row], pods.name[row])
+            except UnreachableError:
+                return False  # what is said now reaches nobody either
             if record is not None and any(word in record.body for word in _RAN):
                 return True
         return False
@@ -189,6 +232,11 @@ class Statuses:
             patch = {"status": {"conditions": [scheduled]}}
             found = Patch(meta.namespace, meta.name, patch, uid=meta.uid)
             yield WORKLOAD_POD_GROUP, found, said
+
+
+def _goes_on(news: tuple[Kind, Patch, dict[str, Any]]) -> bool:
+    """Whether a group may soon have something else to say: it is told of later, perhaps once."""
+    return news[2].get("phase") in _PASSING
 
 
 def _as_told(group: PodGroup) -> dict[str, Any]:

@@ -7,10 +7,11 @@ by a claim or by a setback.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +19,7 @@ from stretto.base.tuples import tuples_of
 from stretto.control.scheduler.preempt import Preempting
 from stretto.framework.placement import NOT_TRIED, Placement, Request
 from stretto.framework.placer import Placer
-from stretto.state.claims import Plan, UnitClaims
+from stretto.state.claims import Plan, Preemption, UnitClaims, Wait
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import Pods
 from stretto.state.units import Cure, Dispatch, Setback, Unit, Why
@@ -84,9 +85,39 @@ class Shard:
         if _is_blocked(work, starts, placement):
             setbacks.extend(self._give_up_inbox())
         plan = self._plan(work, index, starts, placement, setbacks)
+        waits = {rows[i]: wait for i, wait in placement.waits.items()}
+        if waits:
+            plan = plan._replace(setbacks=_without(plan.setbacks, waits))
         if plan.setbacks and self.preempting is not None:
             plan = self.preempting.extend(plan)
-        return plan
+        return self._with_waits(plan, work, waits) if waits else plan
+
+    def _with_waits(self, plan: Plan, work: Sequence[Dispatch], waits: Mapping[int, Wait]) -> Plan:
+        """The plan with claims of nodes that take pods once those who leave have left."""
+        columns, at, count = self.runtime.columns, len(plan.rows), len(plan.units)
+        whose = {row: dispatch.unit for dispatch in work for row in dispatch.rows if row in waits}
+        index = np.array(list(whose), np.int64)
+        slots = np.array([waits[row].slot for row in whose], np.int32)
+        masks = np.array([waits[row].mask for row in whose], np.int32)
+        return plan._replace(
+            rows=np.concatenate([plan.rows, index]),
+            serials=np.concatenate([plan.serials, self._pods.serial[index]]),
+            slots=np.concatenate([plan.slots, slots]),
+            generations=np.concatenate([plan.generations, columns.generation[slots]]),
+            versions=np.concatenate([plan.versions, columns.version[slots]]),
+            devices=np.concatenate([plan.devices, masks]),
+            units=[
+                *plan.units,
+                *(UnitClaims(u, i, i + 1, 1) for i, u in enumerate(whose.values(), at)),
+            ],
+            preemptions=[
+                *plan.preemptions,
+                *(
+                    Preemption(i, (), (), awaited=waits[row].awaited)
+                    for i, row in enumerate(whose, count)
+                ),
+            ],
+        )
 
     def _give_up_inbox(self) -> list[Setback]:
         """A blocking unit failed: nothing that was to be tried after it may be tried now."""
@@ -201,6 +232,18 @@ class Shard:
                 return row
             seen.add(class_id)
         return left[0]
+
+
+def _without(setbacks: Sequence[Setback], rows: Container[int]) -> list[Setback]:
+    """Setbacks without the pods that are promised a node after all."""
+    found = []
+    for each in setbacks:
+        kept = [i for i, row in enumerate(each.rows) if row not in rows]
+        if kept:
+            left = tuple(each.rows[i] for i in kept)
+            said = tuple(each.messages[i] for i in kept) if each.messages else ()
+            found.append(msgspec.structs.replace(each, rows=left, messages=said))
+    return found
 
 
 def _starts(work: Sequence[Dispatch]) -> list[int]:
