@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from stretto.api.kinds import QUEUE
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.credentials import User
+from stretto.stores.kube.paths import collection
 from tests.kube.daemon import Daemon, bound, kubectl, node, pod, pods_of, put, until
+from tests.kube.yard import broken_laws
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(420)]
 
@@ -105,6 +108,34 @@ def test_a_gang_that_does_not_fit_waits_whole(
     until(lambda: len(bound(cluster, space)) == 4, 60, lambda: state(cluster, daemons, space))
 
 
+def test_what_a_queue_has_lent_comes_back(
+    cluster: ControlPlane, daemons: dict[str, Daemon], space: str
+) -> None:
+    """More guests wait at the shards than run: none of them takes what the hosts get back."""
+    here = {"only": space}
+    for number in range(2):
+        small_node(cluster, f"{space}-{number}", here)
+    for name in ("host", "guest"):
+        queue(cluster, f"{space}-{name}", guarantee={"cpu": "2"})
+    path = f"/api/v1/namespaces/{space}/pods"
+    put(cluster, path, *(lodger(space, f"guest-{n}") for n in range(7)))
+
+    def placed(app: str) -> int:
+        return sum(name.startswith(app) for name in bound(cluster, space))
+
+    until(lambda: placed("guest") == 4, 30, lambda: state(cluster, daemons, space))
+    put(cluster, path, *(lodger(space, f"host-{n}") for n in range(3)))
+    until(
+        lambda: (placed("host"), placed("guest")) == (2, 2),
+        60,
+        lambda: state(cluster, daemons, space),
+    )
+    asked = [c for c in cluster.audit("stretto-dispatcher") if c.what == "create pods/eviction"]
+    assert len(asked) == 2
+    assert broken_laws(cluster) == []
+    kubectl(cluster, "delete", "queue", f"{space}-host", f"{space}-guest")
+
+
 def test_nodes_are_shared_out(cluster: ControlPlane, daemons: dict[str, Daemon]) -> None:
     def shares() -> set[str]:
         items = json.loads(cluster.ask("GET", "/api/v1/nodes").body)["items"]
@@ -143,6 +174,7 @@ def test_any_daemon_may_be_killed_at_any_instant(
     made = [c.object_ref.name for c in bindings if c.response_status.code == 201]
     mine = [name for name in made if name in seen]
     assert len(mine) == len(set(mine))
+    assert broken_laws(cluster) == []
 
 
 def test_the_pods_of_a_dead_shard_are_placed_by_the_other_within_its_time(
@@ -179,6 +211,20 @@ def member(group_name: str, name: str, cpu: str = "10m", **spec: Any) -> dict[st
     found = pod(name, cpu, **spec)
     found["metadata"]["annotations"] = {f"{PREFIX}pod-group-name": group_name}
     found["metadata"]["labels"][f"{PREFIX}pod-group-name"] = group_name
+    return found
+
+
+def queue(plane: ControlPlane, name: str, **spec: Any) -> None:
+    """A Queue."""
+    whole = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}}
+    put(plane, collection(QUEUE), {**whole, "spec": spec})
+
+
+def lodger(space: str, name: str) -> dict[str, Any]:
+    """A pod of one core on the nodes of a space, in the queue of the first part of its name."""
+    found = pod(name, "1", nodeSelector={"only": space})
+    queue_name = f"{space}-{name.partition('-')[0]}"
+    found["metadata"]["annotations"] = {"stretto.dev/queue": queue_name}
     return found
 
 

@@ -203,15 +203,19 @@ class SchedulerDaemon:
         self._round_at = self._clock.monotonic()
         self._take_up()
         if not self._leads():
+            if self._elector is not None and self._elector.barred is not None:
+                raise self._elector.barred
             self._publish(())
             self._clock.sleep(0.1)
             return
         self._log.info("leading: listing everything before the first decision")
+        self._store.prepare()
         steady = SteadyStore(self._store, self._clock, self._check, self._log.trouble)
         plane = self._config.make(self._config.plane, steady, self._clock)
         metrics = _metrics_of(plane)
         try:
-            self._lead(plane, metrics)
+            with collector.Pace() as pace:
+                self._lead(plane, metrics, pace)
         except StoppedError:
             self._log.info("stopping" if self._is_over() else "no longer leading")
         except _RenewedError:
@@ -226,7 +230,7 @@ class SchedulerDaemon:
             self._publish(())
             plane.close()
 
-    def _lead(self, plane: Plane, metrics: Metrics) -> None:
+    def _lead(self, plane: Plane, metrics: Metrics, pace: collector.Pace) -> None:
         """Step until it must end; then see to what is in doubt."""
         publish_at = float("-inf")
         while True:
@@ -250,6 +254,7 @@ class SchedulerDaemon:
                 self._publish(metrics.families())
                 for resource, trouble in self._store.troubles().items():
                     self._log.trouble(f"watch {resource}", trouble)
+            pace.spare(idle=not moved)
             if not moved:
                 self._store.wait(min(LONGEST_NAP, max(SHORTEST_NAP, plane.next_due() - now)))
 
@@ -261,7 +266,7 @@ class SchedulerDaemon:
 
     def _settle(self, plane: Plane, until: float) -> None:
         """Hear what became of the binds that went unanswered; by then they have landed or not."""
-        while plane.pump.synced and plane.binder.in_doubt:
+        while plane.pump.synced and plane.binder.is_waiting:
             now = self._clock.monotonic()
             if now > until:
                 return

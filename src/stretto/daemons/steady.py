@@ -5,26 +5,21 @@ server is away there is nothing to decide; so a read waits until it is back, and
 the daemon stops or no longer leads, with which the whole plane goes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 from stretto.api.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import NotAllowedError, UnreachableError
-from stretto.stores.capabilities import Capabilities
+from stretto.stores.passing import PassingStore
 from stretto.stores.store import (
     EVERYTHING,
-    Bind,
-    Deletion,
-    Eviction,
+    BeginBind,
+    BeginPatches,
     Listing,
-    Patch,
     Record,
-    Replies,
     Selection,
     Store,
-    Update,
-    Watch,
 )
 
 T = TypeVar("T")
@@ -37,7 +32,7 @@ class StoppedError(Exception):
     """Whoever waits for the server need not wait any more."""
 
 
-class SteadyStore:
+class SteadyStore(PassingStore):
     """Any store, with reads that do not fail while there is hope."""
 
     def __init__(
@@ -55,20 +50,31 @@ class SteadyStore:
             check: asked after each failure; raises ``StoppedError`` when waiting is over.
             tell: told what is read and what is wrong; an empty text when it is well again.
         """
-        self._inner = inner
+        super().__init__(inner)
+        begin: BeginBind | None = getattr(inner, "begin_bind", None)
+        if begin is not None:
+            #: Sends binds without waiting, where the store behind can.
+            self.begin_bind = begin
+        patches: BeginPatches | None = getattr(inner, "begin_patch_status", None)
+        if patches is not None:
+            #: Sends patches of statuses without waiting, where the store behind can.
+            self.begin_patch_status = patches
         self._clock = clock
         self._check = check
         self._tell = tell
         self._worked: set[str] = set()
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """Those of the store behind."""
-        return self._inner.capabilities
-
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
         """The object as it is now, or ``None``; waits for the server."""
         return self._read(f"get {kind.resource}", lambda: self._inner.get(kind, namespace, name))
+
+    def get_at_once(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """The same for those who can do without.
+
+        Raises:
+            UnreachableError: the server does not answer.
+        """
+        return self._inner.get(kind, namespace, name)
 
     def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
         """The objects that a selection names; waits for the server.
@@ -77,42 +83,6 @@ class SteadyStore:
             NotAllowedError: the right is missing, and always was.
         """
         return self._read(f"list {kind.resource}", lambda: self._inner.list(kind, selection))
-
-    def watch(self, kind: Kind, since: int) -> Watch:
-        """Changes of a kind after version ``since``."""
-        return self._inner.watch(kind, since)
-
-    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
-        """Add objects."""
-        return self._inner.create(kind, bodies)
-
-    def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
-        """Replace objects."""
-        return self._inner.update(kind, updates)
-
-    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change parts of objects; status is left alone."""
-        return self._inner.patch(kind, patches)
-
-    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
-        """Change the status of objects; all else is left alone."""
-        return self._inner.patch_status(kind, patches)
-
-    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
-        """Remove objects."""
-        return self._inner.delete(kind, deletions)
-
-    def bind(self, binds: Sequence[Bind]) -> Replies:
-        """Bind pods to nodes."""
-        return self._inner.bind(binds)
-
-    def evict(self, evictions: Sequence[Eviction]) -> Replies:
-        """Evict pods within their disruption budgets."""
-        return self._inner.evict(evictions)
-
-    def close(self) -> None:
-        """Close the store behind."""
-        self._inner.close()
 
     def _read(self, what: str, read: Callable[[], T]) -> T:
         while True:

@@ -16,6 +16,7 @@ from stretto.api.handover import Hand, Standing, dispatched, reset
 from stretto.base.clock import Clock, timestamp
 from stretto.control.dispatcher.failures import Failure
 from stretto.daemons.wire.fleet import DEAD_AFTER, Fleet
+from stretto.daemons.wire.lent import Lent
 from stretto.daemons.wire.shares import NodeShares
 from stretto.daemons.wire.view import Known, View
 from stretto.plane import Plane, PlaneConfig
@@ -128,6 +129,8 @@ class DispatcherPlane(Plane):
         #: What was written, by kind and outcome.
         self.counts: Counter[str] = Counter()
         self._dead_after = wire.dead_after
+        #: Sees to what queues are owed.
+        self.lent = Lent(self, self.view, self.view.at)
         self._shares = NodeShares(self.cluster, self.view) if wire.shares_nodes else None
         self._doubts: dict[str, _Doubt] = {}
         self._strange: dict[str, float] = {}
@@ -146,6 +149,7 @@ class DispatcherPlane(Plane):
         self._settle_hand_overs(now)
         moved = self._hand_over(now) > 0 or moved
         moved = self._put_right(now) > 0 or moved
+        moved = self._reclaim(now) or moved
         if self._shares is not None:
             moved = self._shares.step([m.name for m in self.fleet.alive()], now) > 0 or moved
         failed = self.dispatcher.drain_failures()
@@ -154,7 +158,7 @@ class DispatcherPlane(Plane):
 
     def next_due(self) -> float:
         """Clock time at which there is something to do although no event comes."""
-        own = [self._next, self.view.next_due(), self.fleet.next_due()]
+        own = [self._next, self.view.next_due(), self.fleet.next_due(), self.lent.next_due()]
         if self._shares is not None:
             own.append(self._shares.next_due())
         own.extend(doubt.until for doubt in self._doubts.values())
@@ -194,9 +198,15 @@ class DispatcherPlane(Plane):
             room[number] = max(0, WINDOW - has)
             self.dispatcher.carry(number, has)
         sent: list[tuple[Unit, int, str]] = []
-        for number, work in enumerate(self.dispatcher.dispatch(now, room)):
+        handed = self.dispatcher.dispatch(now, room)
+        kept = self.lent.kept(each for work in handed for each in work)
+        stay = {each.unit for each in kept}
+        for number, work in enumerate(handed):
             for dispatch in work:
-                sent.extend(self._chosen(dispatch, names[number]))
+                if dispatch.unit not in stay:
+                    sent.extend(self._chosen(dispatch, names[number]))
+        if kept:
+            self.dispatcher.set_back(kept, now)
         if sent:
             self._write(sent, now)
         return len(sent)
@@ -271,14 +281,25 @@ class DispatcherPlane(Plane):
         for name, uids in view.at.items():
             if uids and not self.fleet.is_alive(name) and self._is_given_up(name, now):
                 wrong.extend(list(uids)[:AT_ONCE])
-        wrong = [uid for uid in wrong if uid in view.known and view.known[uid].since <= now]
+        wrong = [uid for uid in wrong if uid in view.known and view.known[uid].again_at <= now]
+        return self._take_back(wrong, now)
+
+    def _reclaim(self, now: float) -> bool:
+        """Give queues back what they have lent: those first who would take it at their shards."""
+        self.lent.order(now)
+        count = self._take_back(self.lent.taken_back(now), now)
+        return self.evictor.send(now) or count > 0
+
+    def _take_back(self, wrong: Sequence[str], now: float) -> int:
+        """Write that pods are the dispatcher's again; returns how many were to be."""
+        view = self.view
         bodies = {uid: reset(view.known[uid].standing) for uid in wrong}
         for uid, reply in zip(bodies, view.hand(bodies, whole=True), strict=True):
             self.counts[f"reset {reply.outcome.value}"] += 1
             known = view.known.get(uid)
             if known is not None and reply.outcome is not Outcome.OK:
-                known.since = now + PATIENCE
-                self._next = min(self._next, known.since)
+                known.again_at = now + PATIENCE
+                self._next = min(self._next, known.again_at)
         return len(bodies)
 
     def _is_given_up(self, name: str, now: float) -> bool:

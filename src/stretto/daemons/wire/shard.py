@@ -44,6 +44,7 @@ from stretto.stores.store import (
     Code,
     Outcome,
     Patch,
+    Record,
     Replies,
     Reply,
     Store,
@@ -98,7 +99,7 @@ class ShardView(View):
             return 0.0
         return float(min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(known.returns - 2, 16)))
 
-    def noted(self, record: Any, before: Known | None, after: Standing | None) -> None:
+    def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
         """A nomination of ours ends with any other word about the pod."""
         if after is None or after.hand is not Hand.NOMINATED:
             self.ours.discard(record.uid)

@@ -1,0 +1,184 @@
+"""Two processes of each role: when one is killed the other goes on, within the lease."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
+from stretto.lab.kube.credentials import User
+from tests.kube.daemon import Daemon, bound, kubectl, node, pod, pods_of, put, until
+from tests.kube.yard import broken_laws
+
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(420)]
+
+ROLES = Path(__file__).resolve().parents[2] / "deploy" / "rbac-roles.yaml"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+GODEL = "/apis/scheduling.godel.kubewharf.io/v1alpha1"
+LEASE = 8
+"""Seconds; the shortest that there is."""
+VERBS = ("dispatcher", "shard", "binder", "controller")
+WAVE = 60
+GROUP = 4
+
+
+class Pair:
+    """Two processes of one role; which of them leads is what its lease says."""
+
+    def __init__(self, plane: ControlPlane, verb: str, folder: Path) -> None:
+        self.plane, self.verb = plane, verb
+        self.lease = f"stretto-{verb}" + "-0" * (verb == "shard")
+        words = [f"--lease-duration={LEASE}"]
+        if verb == "shard":
+            words = ["shard-0", "--renew-every=1", *words]
+        config = plane.kubeconfig_of(f"stretto-{verb}")
+        self.both = [Daemon(config, folder / f"{verb}-{n}", *words, verb=verb) for n in range(2)]
+
+    def holder(self) -> str:
+        """Who holds the lease."""
+        said = self.plane.ask("GET", f"{LEASES}/{self.lease}")
+        return str(json.loads(said.body)["spec"]["holderIdentity"]) if said.status == 200 else ""
+
+    def turns(self) -> int:
+        """How often the lease has gone from one to another."""
+        said = self.plane.ask("GET", f"{LEASES}/{self.lease}")
+        return int(json.loads(said.body)["spec"]["leaseTransitions"])
+
+    def leader(self) -> Daemon:
+        """The process that holds the lease."""
+        pid = int(self.holder().split("_")[-2])
+        return next(each for each in self.both if each.part.pid == pid)
+
+    def said(self) -> str:
+        """What both have said last."""
+        return "\n".join(f"{self.verb}: {each.part.said()[-500:]}" for each in self.both)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Pair]]:
+    """A cluster with two of each role, one of which leads."""
+    folder = tmp_path_factory.mktemp("pairs")
+    users = tuple(User(f"stretto-{verb}") for verb in VERBS)
+    config = ControlPlaneConfig(parts=("kwok",), users=users, audited=True)
+    with ControlPlane(config) as plane:
+        plane.install()
+        kubectl(plane, "apply", "-f", str(ROLES))
+        for number in range(10):  # a node takes 110 pods
+            put(plane, "/api/v1/nodes", node(f"n{number}", "64"))
+            plane.ask("PATCH", f"/api/v1/nodes/n{number}", b'{"spec": {"taints": null}}')
+        found = {verb: Pair(plane, verb, folder) for verb in VERBS}
+        for number in range(2):
+            for pair in found.values():
+                pair.both[number].part.start()
+            for pair in found.values():
+                daemon = pair.both[number]
+                until(lambda daemon=daemon: daemon.page("/readyz")[0] == 200, 90, pair.said)
+        yield found
+        for pair in found.values():
+            for daemon in pair.both:
+                daemon.part.stop()
+
+
+def wave(plane: ControlPlane, space: str, name: str) -> int:
+    """Single pods and a gang; how many."""
+    path = f"/api/v1/namespaces/{space}/pods"
+    named = {"apiVersion": "scheduling.godel.kubewharf.io/v1alpha1", "kind": "PodGroup"}
+    group = {**named, "metadata": {"name": name}, "spec": {"minMember": GROUP}}
+    put(plane, f"{GODEL}/namespaces/{space}/podgroups", group)
+    key, members = "godel.bytedance.com/pod-group-name", list[dict[str, Any]]()
+    for number in range(GROUP):
+        member = pod(f"{name}-g{number}", "10m")
+        member["metadata"]["annotations"] = {key: name}
+        member["metadata"]["labels"][key] = name
+        members.append(member)
+    put(plane, path, *members, *(pod(f"{name}-{n}", "10m") for n in range(WAVE)))
+    return WAVE + GROUP
+
+
+class Ledger:
+    """Where pods were seen; one that is seen on two nodes is an error."""
+
+    def __init__(self, plane: ControlPlane, space: str) -> None:
+        self.plane, self.space, self.seen = plane, space, dict[str, str]()
+        put(plane, "/api/v1/namespaces", {"metadata": {"name": space}})
+
+    def look(self) -> int:
+        """How many pods have a node."""
+        for name, where in bound(self.plane, self.space).items():
+            assert self.seen.setdefault(name, where) == where
+        return len(self.seen)
+
+    def bound_once(self) -> None:
+        """Of every pod one binding was accepted, and no more; no law is broken."""
+        calls = [c for c in self.plane.audit("stretto-binder") if c.what == "create pods/binding"]
+        made = Counter(c.object_ref.name for c in calls if c.response_status.code == 201)
+        assert {name: count for name, count in made.items() if count > 1} == {}
+        assert broken_laws(self.plane) == []
+
+
+def said(pairs: dict[str, Pair], ledger: Ledger) -> str:
+    """What stands where, for a test that waits in vain."""
+    waiting = [
+        (p["metadata"]["name"], p["metadata"].get("annotations"))
+        for p in pods_of(ledger.plane, ledger.space)
+        if "nodeName" not in p["spec"]
+    ]
+    return f"{waiting[:5]}\n" + "\n".join(pair.said() for pair in pairs.values())
+
+
+def test_of_each_role_one_leads_and_one_is_ready_to(pairs: dict[str, Pair]) -> None:
+    for pair in pairs.values():
+        first, second = pair.both
+        assert pair.leader() is first
+        assert "standing by" in second.page("/readyz")[1]
+        assert first.page("/readyz") == (200, "ok\n")
+
+
+def test_all_leaders_killed_at_once_are_followed_and_nothing_is_lost_or_bound_twice(
+    pairs: dict[str, Pair],
+) -> None:
+    plane = pairs["binder"].plane
+    ledger = Ledger(plane, "all-at-once")
+    total = wave(plane, ledger.space, "before")
+    until(lambda: ledger.look() > 0, 60, lambda: said(pairs, ledger))
+    turns = {verb: pair.turns() for verb, pair in pairs.items()}
+    killed = [pair.leader() for pair in pairs.values()]
+    for daemon in killed:
+        daemon.part.kill()
+    total += wave(plane, ledger.space, "after")
+
+    def taken() -> bool:
+        ledger.look()
+        return all(pair.turns() == turns[verb] + 1 for verb, pair in pairs.items())
+
+    until(taken, LEASE + 10, lambda: said(pairs, ledger))
+    until(lambda: ledger.look() == total, 90, lambda: said(pairs, ledger))
+    ledger.bound_once()
+    for daemon in killed:
+        daemon.part.start()
+    for pair, daemon in zip(pairs.values(), killed, strict=True):
+        until(lambda d=daemon: "standing by" in d.page("/readyz")[1], 60, pair.said)
+
+
+@pytest.mark.slow
+def test_leaders_that_are_killed_one_after_another_under_load_are_followed(
+    pairs: dict[str, Pair],
+) -> None:
+    plane, rng = pairs["binder"].plane, random.Random(3)
+    ledger, total = Ledger(plane, "one-by-one"), 0
+    order = [verb for _ in range(3) for verb in rng.sample(VERBS, len(VERBS))]
+    for number, verb in enumerate(order):
+        pair = pairs[verb]
+        turns, killed = pair.turns(), pair.leader()
+        total += wave(plane, ledger.space, f"w{number}")
+        killed.part.kill()
+        until(lambda p=pair, t=turns: p.turns() == t + 1, LEASE + 10, pair.said)
+        killed.part.start()
+        until(lambda d=killed: "standing by" in d.page("/readyz")[1], 60, pair.said)
+        ledger.look()
+    until(lambda: ledger.look() == total, 120, lambda: said(pairs, ledger))
+    ledger.bound_once()
