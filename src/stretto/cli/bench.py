@@ -4,13 +4,9 @@ import click
 
 from stretto.base.errors import CheckFailedError
 from stretto.cli import options
-from stretto.cli.options import Common
+from stretto.cli.options import COUNT, POSITIVE, SHARE, Common
 from stretto.lab.asked import EngineBench
 from stretto.lab.kube.bench_asked import KUBE_SCHEDULER, LEAST_NODES, STRETTO, WORKLOADS, KubeBench
-
-SHARE = click.FloatRange(0, 1)
-POSITIVE = click.IntRange(min=1)
-
 
 bench = click.Group(
     "bench",
@@ -31,7 +27,7 @@ bench = click.Group(
 @click.option("--nodes", type=POSITIVE, default=20_000, show_default=True, help="Nodes.")
 @click.option(
     "--running",
-    type=click.IntRange(min=0),
+    type=COUNT,
     default=1_000_000,
     show_default=True,
     help="Pods that run already.",
@@ -71,7 +67,7 @@ bench = click.Group(
 @click.option("--zones", type=POSITIVE, default=10, show_default=True, help="Zones.")
 @click.option(
     "--pending",
-    type=click.IntRange(min=0),
+    type=COUNT,
     default=0,
     show_default=True,
     help="Pods that fit nowhere and wait meanwhile.",
@@ -152,7 +148,7 @@ def engine(common: Common, asked: EngineBench) -> None:
 )
 @click.option(
     "--running",
-    type=click.IntRange(min=0),
+    type=COUNT,
     default=0,
     show_default=True,
     help="Small pods that run already, beside the workload's own.",
@@ -198,7 +194,9 @@ def kube(common: Common, asked: KubeBench) -> None:
         check_plots()
     found: dict[str, WorkloadResult] = {}
     try:
-        found.update(run_kube_bench(asked, WallClock(), common.console.note))
+        for name, result in run_kube_bench(asked, WallClock(), common.console.note):
+            found[name] = result
+            common.console.json_so_far("stretto.bench.kube/v1", plain(found))
     finally:  # what was measured before an error or Ctrl-C took an hour, perhaps
         if found:
             common.console.json("stretto.bench.kube/v1", plain(found))

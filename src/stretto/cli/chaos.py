@@ -38,8 +38,8 @@ class Asked:
     """,
     out=True,
 )
-@click.option("--seeds", type=click.IntRange(min=1), default=50, help="How many seeds [50].")
-@click.option("--steps", type=click.IntRange(min=1), default=400, help="Steps of each [400].")
+@click.option("--seeds", type=options.POSITIVE, default=50, help="How many seeds [50].")
+@click.option("--steps", type=options.POSITIVE, default=400, help="Steps of each [400].")
 @click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Run a saved failure.")
 def chaos(common: Common, asked: Asked) -> None:
     """Run the fault simulator and check every law.

@@ -100,7 +100,7 @@ class Asked:
     help="Order of nodes and pods; file goes by node name and by row.",
 )
 @click.option("--published", type=INPUT_FILE, help="Published curves to show beside ours (CSV).")
-@click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes [one a core].")
+@click.option("--workers", type=options.COUNT, default=0, help="Processes [one a core].")
 @what_if_options
 def compare(common: Common, asked: Asked) -> None:
     """Run policies over a trace, a run for each seed, and say how they compare.

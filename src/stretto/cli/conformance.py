@@ -60,9 +60,12 @@ def conformance(common: Common, asked: Asked) -> None:
     if asked.profile != lab.PARITY:
         expected = f"{lab.PARITY}: the only profile with kube-scheduler's own scores"
         raise InputError("--profile", asked.profile, expected)
-    report = lab.run(case for path in asked.cases for case in lab.read(path))
+    with common.console.progress("cases", sum(map(lab.count, asked.cases))) as bar:
+        report = lab.run((case for path in asked.cases for case in lab.read(path)), bar.update)
     _show(common, report)
     common.console.json(lab.SCHEMA, msgspec.to_builtins(report))
+    if report.partial is True:
+        raise KeyboardInterrupt
     if report.agreed < report.cases:
         apart = report.cases - report.agreed
         raise CheckFailedError(f"agreement in {apart:,} of {report.cases:,} cases")

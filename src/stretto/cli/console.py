@@ -94,6 +94,11 @@ class Console:
         width = None if on_terminal(stream) else FILE_WIDTH
         RichConsole(file=stream, width=width, highlight=False, markup=False).print(table)
 
+    def json_so_far(self, schema: str, payload: Mapping[str, Any]) -> None:
+        """As ``json``, where a file takes it: the next writing replaces this one."""
+        if self.json_target != sinks.STDOUT:
+            self.json(schema, payload)
+
     def json(self, schema: str, payload: Mapping[str, Any]) -> None:
         """Write the JSON twin where one was asked for; ``schema`` is like ``stretto.run/v1``."""
         if self.wants_json:

@@ -259,7 +259,7 @@ def _show_unit(console: Console, said: "Explanation") -> None:
         console.data(f"Shard {unit.shard} has it now.")
     if unit.kind == "Pod":
         turn = f"number {unit.position:,} of {unit.queue_length:,}" if unit.position else unit.state
-        console.data(f"\nQueue {unit.queue}: {turn}; failed attempts: {unit.attempts}")
+        console.data(f"\nQueue {unit.queue}: {turn}; failed attempts: {said.failed_attempts}")
         return
     members = f"{unit.placed} placed, {unit.waiting} waiting"
     least = f", at least {unit.min_member} together" if unit.is_gang and unit.min_member else ""

@@ -21,10 +21,15 @@ BROKEN_PIPE: Final = 141
 SCHEMA: Final = "stretto.error/v1"
 #: I/O errors that mean "this path cannot be used", as against "the disk is full".
 _BAD_PATHS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+#: The same by number, where Python has no class for them.
+_BAD_NUMBERS: Final = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
+#: A longer path is cut in a message.
+_PATH_CHARS: Final = 200
 #: What to do about an I/O error, where there is something to do.
 _HINTS: Final = {
     errno.ENOSPC: "free some and try again, or write elsewhere",
     errno.EDQUOT: "free some and try again, or write elsewhere",
+    errno.ENAMETOOLONG: "name a shorter path",
     errno.EFBIG: "write elsewhere, or raise the limit on the size of files",
 }
 
@@ -60,8 +65,8 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, BrokenPipeError):
         return Failure(kind, "", BROKEN_PIPE)
     if isinstance(error, OSError):
-        code = ExitCode.USAGE if isinstance(error, _BAD_PATHS) else ExitCode.ERROR
-        return Failure(kind, _of_system(error), int(code))
+        bad = isinstance(error, _BAD_PATHS) or error.errno in _BAD_NUMBERS
+        return Failure(kind, _of_system(error), int(ExitCode.USAGE if bad else ExitCode.ERROR))
     if isinstance(error, MemoryError):
         return Failure(kind, "out of memory; try a smaller input", int(ExitCode.ERROR))
     if isinstance(error, RecursionError):
@@ -83,7 +88,9 @@ def _of_system(error: OSError) -> str:
     """An I/O error with the path it is about."""
     reason = error.strerror or str(error) or type(error).__name__
     hint = _HINTS.get(error.errno or 0, "")
-    return with_hint(f"{error.filename}: {reason}" if error.filename else reason, hint)
+    path = str(error.filename or "")
+    path = path if len(path) <= _PATH_CHARS else f"{path[:_PATH_CHARS]}…"
+    return with_hint(f"{path}: {reason}" if path else reason, hint)
 
 
 def report(error: BaseException, *, as_json: bool, verbose: bool) -> int:

@@ -8,9 +8,7 @@ from typing import Final
 
 import click
 
-from stretto import __version__
-from stretto.cli.main import LazyGroup, Verb, known, start
-from stretto.cli.options import shared_options
+from stretto.cli.main import LazyGroup, Verb, known, program, start
 
 OFFERED: Final = ("explain", "story", "plan", "queues", "shards", "doctor")
 """Verbs that look at a cluster."""
@@ -36,13 +34,7 @@ HELP: Final = """Say why pods of a cluster wait, and how Stretto fares there.
 Only reads go to the cluster. Every command has --help with an example.
 """
 
-cli = KubectlGroup(
-    "kubectl stretto",
-    help=HELP,
-    params=shared_options(out=False),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-cli = click.version_option(__version__, message="stretto %(version)s")(cli)
+cli = program(KubectlGroup, "kubectl stretto", HELP)
 
 
 def main() -> None:

@@ -143,18 +143,23 @@ def asks_for_json(words: Sequence[str]) -> bool:
     return any(word == "--json" or word.startswith("--json=") for word in words)
 
 
+def program(kind: type[LazyGroup], name: str, words: str) -> click.Group:
+    """A group as a program: with the options that all programs of ours have."""
+    group = kind(
+        name,
+        help=words,
+        params=shared_options(out=False),
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    return click.version_option(__version__, message="stretto %(version)s")(group)
+
+
 HELP: Final = """One scheduler for services, batch, streaming and machine learning.
 
 Data goes to stdout, everything else to stderr. Every command has --help with an example.
 """
 
-cli = LazyGroup(
-    "stretto",
-    help=HELP,
-    params=shared_options(out=False),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-cli = click.version_option(__version__, message="stretto %(version)s")(cli)
+cli = program(LazyGroup, "stretto", HELP)
 
 
 def main() -> None:
@@ -162,7 +167,7 @@ def main() -> None:
     start(cli)
 
 
-def start(group: LazyGroup) -> None:
+def start(group: click.Group) -> None:
     """Run a group as the program that it is."""
     collector.look_seldom()
     if threading.current_thread() is threading.main_thread():

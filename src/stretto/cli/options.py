@@ -35,6 +35,12 @@ PLUGIN: Final = click.option(
     help="A file with rules that the profile may name; may be given again.",
 )
 
+# Ranges of numbers: 1 and more, 0 and more, more than 0, a part of a whole.
+POSITIVE: Final = click.IntRange(min=1)
+COUNT: Final = click.IntRange(min=0)
+ABOVE_0: Final = click.FloatRange(min=0, min_open=True)
+SHARE: Final = click.FloatRange(0, 1)
+
 #: Seed where none is given, so that two runs agree.
 DEFAULT_SEED: Final = 0
 #: A file that is read: it must be there, and no folder; otherwise exit 2.
@@ -86,7 +92,7 @@ def shared_options(*, out: bool = True) -> list[click.Parameter]:
     """The options that every command has; ``out`` for those that write files."""
     options: list[click.Parameter] = [
         _shared("--json", metavar="PATH|-", help="Write the result as JSON; - is stdout."),
-        _shared("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of every draw [0]."),
+        _shared("--seed", type=COUNT, metavar="N", help="Seed of every draw [0]."),
         _shared("-q", "--quiet", is_flag=True, help="Data and errors only: no progress, no notes."),
         _shared("-v", "--verbose", count=True, help="Say more; twice for still more."),
     ]

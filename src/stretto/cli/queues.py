@@ -59,6 +59,8 @@ def queues(common: Common, asked: Asked) -> None:
     found = copy.plane.dispatcher.views.queues()
     console = common.console
     console.data(f"{copy.state.title}: {len(found)} queues")
+    if not found and asked.asks_cluster:
+        console.note("no Queue is there; kubectl apply -f deploy/crds brings the kind")
     _show(console, found)
     told = {"state": copy.state.title, "queues": msgspec.to_builtins(found)}
     console.json("stretto.queues/v1", told)

@@ -6,19 +6,16 @@ of them may be stopped, killed and started again at any moment.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import click
 
 from stretto.cli import options
+from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.options import Common
-from stretto.cli.scheduler import PEM, SchedulerOptions, serve
-
-F = TypeVar("F", bound=Callable[..., Any])
+from stretto.cli.scheduler import serve
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 DEAD_AFTER: Final = 120.0
@@ -26,37 +23,7 @@ DEAD_AFTER: Final = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoleOptions:
-    """What every role is told; see ``SchedulerOptions``."""
-
-    #: Kubeconfig; ``None`` takes the pod's own account, or what kubectl would take.
-    kubeconfig: Path | None
-    #: Context of the kubeconfig; empty for its current one.
-    context: str
-    #: Names that it answers to; empty takes the profile's.
-    scheduler_name: tuple[str, ...]
-    #: Profile by name or file.
-    profile: str
-    #: Where probes and metrics are served; empty for nowhere.
-    bind_address: str
-    #: Certificate to serve them with over TLS; ``None`` for plain HTTP on loopback.
-    tls_cert_file: Path | None
-    #: Its key.
-    tls_private_key_file: Path | None
-    #: Whether a lease decides who acts.
-    leader_elect: bool
-    #: ``namespace/name`` of the lease; empty for the role's own.
-    lease: str
-    #: Whether pods that wait get conditions and events.
-    report: bool
-    #: ``text`` or ``json``.
-    log_format: str
-    #: Kernels: ``auto``, ``numba`` or ``numpy``.
-    tier: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DispatcherOptions(RoleOptions):
+class DispatcherOptions(DaemonOptions):
     """Options of ``dispatcher``."""
 
     #: Seconds without a sign of life after which a shard is dead.
@@ -66,7 +33,7 @@ class DispatcherOptions(RoleOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardOptions(RoleOptions):
+class ShardOptions(DaemonOptions):
     """Options of ``shard``."""
 
     #: Name of its Scheduler object.
@@ -77,66 +44,6 @@ class ShardOptions(RoleOptions):
     partition: bool
 
 
-def _for_every_role(port: int) -> Callable[[F], F]:
-    """The options of ``RoleOptions``, with the address that is the role's own."""
-    address = f"127.0.0.1:{port}"
-    pages = f"Serve /livez, /readyz, /healthz and /metrics; empty for nowhere [{address}]."
-    found = [
-        click.option(
-            "--kubeconfig",
-            type=options.INPUT_FILE,
-            metavar="FILE",
-            help="Way into the cluster [the pod's service account, or kubectl's own rules].",
-        ),
-        click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
-        click.option(
-            "--scheduler-name",
-            multiple=True,
-            metavar="NAME",
-            help="For pods of this schedulerName; may be given again [the profile's].",
-        ),
-        click.option(
-            "--profile", default="default", metavar="NAME|FILE", help="Scheduling profile."
-        ),
-        click.option("--bind-address", default=address, metavar="HOST:PORT", help=pages),
-        click.option(
-            "--tls-cert-file",
-            type=PEM,
-            metavar="FILE",
-            help="Serve them over TLS, as all but loopback must; metrics then need a token.",
-        ),
-        click.option("--tls-private-key-file", type=PEM, metavar="FILE", help="Its private key."),
-        click.option(
-            "--leader-elect/--no-leader-elect",
-            default=True,
-            help="Act only while holding the lease [yes].",
-        ),
-        click.option("--lease", default="", metavar="NS/NAME", help="The lease [the role's own]."),
-        click.option(
-            "--report/--no-report", default=True, help="Tell in the cluster why pods wait [yes]."
-        ),
-        click.option(
-            "--log-format",
-            type=click.Choice(["text", "json"]),
-            default="text",
-            help="Form of the log.",
-        ),
-        click.option(
-            "--tier",
-            type=click.Choice(["auto", "numba", "numpy"]),
-            default="auto",
-            help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
-        ),
-    ]
-
-    def decorate(body: F) -> F:
-        for each in reversed(found):
-            body = each(body)
-        return body
-
-    return decorate
-
-
 @options.command(
     "dispatcher",
     DispatcherOptions,
@@ -145,7 +52,7 @@ def _for_every_role(port: int) -> Callable[[F], F]:
         stretto dispatcher --shard-timeout 30 --no-partition
     """,
 )
-@_for_every_role(10351)
+@daemon_options(10351, "kube-system/stretto-dispatcher")
 @click.option(
     "--shard-timeout",
     type=click.FloatRange(min=1.0),
@@ -167,7 +74,7 @@ def dispatcher(common: Common, asked: DispatcherOptions) -> None:
     from stretto.daemons.wire.dispatcher import DispatcherConfig, DispatcherPlane
 
     wire = DispatcherConfig(asked.shard_timeout, asked.partition)
-    serve(common, _whole(asked, "dispatcher"), partial(DispatcherPlane, wire=wire))
+    serve(common, asked, partial(DispatcherPlane, wire=wire))
 
 
 @options.command(
@@ -179,7 +86,7 @@ def dispatcher(common: Common, asked: DispatcherOptions) -> None:
     """,
 )
 @click.argument("name")
-@_for_every_role(10251)
+@daemon_options(10251)
 @click.option(
     "--renew-every",
     type=click.FloatRange(min=0.1),
@@ -205,19 +112,19 @@ def shard(common: Common, asked: ShardOptions) -> None:
         expected = "lower case letters, digits, - and ., at most 63"
         raise InputError("NAME", asked.name, expected, "for example shard-0")
     wire = ShardConfig(asked.name, asked.renew_every, asked.partition)
-    lease = f"shard-{asked.name.removeprefix('shard-')}"
-    serve(common, _whole(asked, lease), partial(ShardPlane, wire=wire))
+    own = f"kube-system/stretto-shard-{asked.name.removeprefix('shard-')}"
+    serve(common, replace(asked, lease=asked.lease or own), partial(ShardPlane, wire=wire))
 
 
 @options.command(
     "binder",
-    RoleOptions,
+    DaemonOptions,
     example="""
         stretto binder --kubeconfig ~/.kube/config
     """,
 )
-@_for_every_role(10451)
-def binder(common: Common, asked: RoleOptions) -> None:
+@daemon_options(10451, "kube-system/stretto-binder")
+def binder(common: Common, asked: DaemonOptions) -> None:
     """Check what shards have decided against the truth, and bind.
 
     A gang is bound when enough of it is decided and every member of that holds; what does not
@@ -225,26 +132,19 @@ def binder(common: Common, asked: RoleOptions) -> None:
     """
     from stretto.daemons.wire.binder import BinderPlane
 
-    serve(common, _whole(asked, "binder"), BinderPlane)
+    serve(common, asked, BinderPlane)
 
 
 @options.command(
     "controller",
-    RoleOptions,
+    DaemonOptions,
     example="""
         stretto controller --kubeconfig ~/.kube/config
     """,
 )
-@_for_every_role(10551)
-def controller(common: Common, asked: RoleOptions) -> None:
+@daemon_options(10551, "kube-system/stretto-controller")
+def controller(common: Common, asked: DaemonOptions) -> None:
     """Keep the phases of PodGroups, the statuses of queues, and places for successors."""
     from stretto.daemons.wire.controller import ControllerPlane
 
-    serve(common, _whole(asked, "controller"), ControllerPlane)
-
-
-def _whole(asked: RoleOptions, role: str) -> SchedulerOptions:
-    """The options as the daemon takes them, with the role's own lease where none was given."""
-    given = {each.name: getattr(asked, each.name) for each in fields(RoleOptions)}
-    lease = asked.lease or f"kube-system/stretto-{role}"
-    return SchedulerOptions(**{**given, "lease": lease, "shards": 1})
+    serve(common, asked, ControllerPlane)

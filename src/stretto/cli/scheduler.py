@@ -3,12 +3,12 @@
 import os
 import socket
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from stretto.cli import options
+from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.interrupts import HeldBack, on_hangup
 from stretto.cli.options import Common
 
@@ -19,40 +19,12 @@ if TYPE_CHECKING:
     from stretto.plane import PlaneConfig
 
 
-PEM: Final = click.Path(dir_okay=False, path_type=Path)
-"""A file of a certificate or key: read when it is served with, and again when it changes."""
-
-
-@dataclass(frozen=True)
-class SchedulerOptions:
+@dataclass(frozen=True, kw_only=True)
+class SchedulerOptions(DaemonOptions):
     """Options of ``scheduler``."""
 
-    #: Kubeconfig; ``None`` takes the pod's own account, or what kubectl would take.
-    kubeconfig: Path | None
-    #: Context of the kubeconfig; empty for its current one.
-    context: str
-    #: Names that it answers to; empty takes the profile's.
-    scheduler_name: tuple[str, ...]
-    #: Profile by name or file.
-    profile: str
     #: Scheduler shards.
     shards: int
-    #: Where probes and metrics are served; empty for nowhere.
-    bind_address: str
-    #: Certificate to serve them with over TLS; ``None`` for plain HTTP on loopback.
-    tls_cert_file: Path | None
-    #: Its key.
-    tls_private_key_file: Path | None
-    #: Whether a lease decides who schedules.
-    leader_elect: bool
-    #: ``namespace/name`` of the lease.
-    lease: str
-    #: Whether pods that wait get conditions and events.
-    report: bool
-    #: ``text`` or ``json``.
-    log_format: str
-    #: Kernels: ``auto``, ``numba`` or ``numpy``.
-    tier: str
 
 
 @options.command(
@@ -63,66 +35,21 @@ class SchedulerOptions:
         stretto scheduler --scheduler-name batch --profile packing.yaml --log-format json
     """,
 )
-@click.option(
-    "--kubeconfig",
-    type=options.INPUT_FILE,
-    metavar="FILE",
-    help="Way into the cluster [the pod's service account, or kubectl's own rules].",
-)
-@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
-@click.option(
-    "--scheduler-name",
-    multiple=True,
-    metavar="NAME",
-    help="Schedule pods of this schedulerName; may be given again [the profile's].",
-)
-@click.option("--profile", default="default", metavar="NAME|FILE", help="Scheduling profile.")
+@daemon_options(10259, "kube-system/stretto-scheduler")
 @click.option("--shards", default=1, type=click.IntRange(1, 64), metavar="N", help="Shards [1].")
-@click.option(
-    "--bind-address",
-    default="127.0.0.1:10259",
-    metavar="HOST:PORT",
-    help="Serve /livez, /readyz, /healthz and /metrics; empty for nowhere [127.0.0.1:10259].",
-)
-@click.option(
-    "--tls-cert-file",
-    type=PEM,
-    metavar="FILE",
-    help="Serve them over TLS, as any address but loopback must; metrics then need a token.",
-)
-@click.option("--tls-private-key-file", type=PEM, metavar="FILE", help="Its private key.")
-@click.option(
-    "--leader-elect/--no-leader-elect",
-    default=True,
-    help="Schedule only while holding the lease [yes].",
-)
-@click.option(
-    "--lease",
-    default="kube-system/stretto-scheduler",
-    metavar="NS/NAME",
-    help="The lease [kube-system/stretto-scheduler].",
-)
-@click.option("--report/--no-report", default=True, help="Tell in the cluster why pods wait [yes].")
-@click.option(
-    "--log-format", type=click.Choice(["text", "json"]), default="text", help="Form of the log."
-)
-@click.option(
-    "--tier",
-    type=click.Choice(["auto", "numba", "numpy"]),
-    default="auto",
-    help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
-)
 def scheduler(common: Common, asked: SchedulerOptions) -> None:
     """Schedule the pods of a Kubernetes cluster that ask for it by schedulerName.
 
-    Pods of other schedulers are never touched; what they hold is counted. Several may run: the
-    holder of the lease schedules and the others stand by. SIGTERM or Ctrl-C stops it in good order.
-    A profile that is a file is taken up when it changes, and at SIGHUP.
+    Pods of other schedulers are never placed nor asked to leave; what they hold is counted. Several
+    may run: the holder of the lease schedules and the others stand by. SIGTERM or Ctrl-C stops it
+    in good order. A profile that is a file is taken up when it changes, and at SIGHUP.
     """
-    serve(common, asked)
+    serve(common, asked, shards=asked.shards)
 
 
-def serve(common: Common, asked: SchedulerOptions, make: "Make | None" = None) -> None:
+def serve(
+    common: Common, asked: DaemonOptions, make: "Make | None" = None, shards: int = 1
+) -> None:
     """Run a daemon until it is asked to stop: the whole plane, or what ``make`` makes of it."""
     from stretto.base.clock import WallClock
     from stretto.base.errors import InputError
@@ -141,7 +68,7 @@ def serve(common: Common, asked: SchedulerOptions, make: "Make | None" = None) -
     profiles = ProfileFile(asked.profile, load_profile, clock, log)
     identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
     rng = Rng(common.seed).child(identity)
-    plane = _plane(asked, profiles.good)
+    plane = _plane(asked, shards, profiles.good)
     certificate = _certificate(asked)
     config = SchedulerConfig(plane, asked.bind_address, certificate, make or Plane)
     namespace, _, name = asked.lease.partition("/")
@@ -151,9 +78,10 @@ def serve(common: Common, asked: SchedulerOptions, make: "Make | None" = None) -
     try:
         elector = None
         if asked.leader_elect:
-            elector = Elector(store, LeaseConfig(namespace, name, identity), clock)
+            lease = LeaseConfig.lasting(asked.lease_duration, namespace, name, identity)
+            elector = Elector(store, lease, clock)
         daemon = SchedulerDaemon(config, store, elector, clock, log)
-        daemon.follow(profiles, lambda profile: _plane(asked, profile))
+        daemon.follow(profiles, lambda profile: _plane(asked, shards, profile))
         names = ",".join(sorted(plane.cluster.scheduler_names))
         log.info("scheduling", names=names, profile=profiles.good.name, identity=identity)
         with HeldBack() as held, on_hangup(profiles.ask):
@@ -163,16 +91,14 @@ def serve(common: Common, asked: SchedulerOptions, make: "Make | None" = None) -
     log.info("stopped")
 
 
-def _plane(asked: SchedulerOptions, profile: "Profile") -> "PlaneConfig":
+def _plane(asked: DaemonOptions, shards: int, profile: "Profile") -> "PlaneConfig":
     """What a plane is built from under a profile."""
     from stretto.daemons.scheduler import plane_config
 
-    return plane_config(
-        profile, asked.scheduler_name, asked.shards, asked.tier, report=asked.report
-    )
+    return plane_config(profile, asked.scheduler_name, shards, asked.tier, report=asked.report)
 
 
-def _certificate(asked: SchedulerOptions) -> "Certificate | None":
+def _certificate(asked: DaemonOptions) -> "Certificate | None":
     """The certificate and its key; both or none."""
     from stretto.base.errors import InputError
     from stretto.daemons.probes import Certificate

@@ -124,7 +124,7 @@ class Asked:
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="Nodes in a word: 64cpu-256gib:200.")
 @click.option("--node-filter", metavar="K=V,...", help="Keep nodes with these: model=G2,gpu=8.")
-@click.option("--node-limit", type=click.IntRange(min=1), metavar="N", help="Keep the first N.")
+@click.option("--node-limit", type=options.POSITIVE, metavar="N", help="Keep the first N.")
 @click.option("--policy", metavar="NAME", help="openb [best-fit], azure-vm [packing].")
 @click.option(
     "--on-unschedulable",
@@ -133,7 +133,7 @@ class Asked:
 )
 @click.option(
     "--gpus",
-    type=click.IntRange(min=1),
+    type=options.POSITIVE,
     metavar="N",
     help=f"philly: size of the pool [{DEFAULT_GPUS}].",
 )

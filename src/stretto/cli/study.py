@@ -2,19 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from stretto.cli import options, sinks
 from stretto.cli.number_lists import counts, seconds
-from stretto.cli.options import Common
+from stretto.cli.options import ABOVE_0, POSITIVE, SHARE, Common
 
 if TYPE_CHECKING:
     from stretto.sim.omega_study import OmegaPoint
-
-ABOVE_0: Final = click.FloatRange(min=0, min_open=True)
-POSITIVE: Final = click.IntRange(min=1)
 
 study = click.Group(
     "study",
@@ -81,8 +78,8 @@ class OmegaAsked:
 )
 @click.option("--hours", type=ABOVE_0, default=1.0, show_default=True, help="Hours simulated.")
 @click.option("--jobs-per-s", type=ABOVE_0, default=0.5, show_default=True, help="Jobs a second.")
-@click.option("--fill", type=click.FloatRange(0, 1), default=0.6, show_default=True)
-@click.option("--load", type=click.FloatRange(0, 1), default=0.25, show_default=True)
+@click.option("--fill", type=SHARE, default=0.6, show_default=True)
+@click.option("--load", type=SHARE, default=0.25, show_default=True)
 @click.option("--policy", default="random", show_default=True, metavar="NAME", help="A profile.")
 def omega(common: Common, asked: OmegaAsked) -> None:
     """Omega's experiment: schedulers that think for a while, and what their claims run into.

@@ -36,6 +36,8 @@ from stretto.inputs.shapes import MAX_NODES
 from stretto.inputs.strict import one_of, strict
 from stretto.inputs.workloads import MAX_ARRIVALS
 
+MAX_NAME_BYTES: Final = 150
+"""Names of files end at 255 bytes, and a record adds the time to its scenario's name."""
 MAX_SCENARIO_BYTES: Final = 8 << 20
 """A scenario with ten thousand workloads; bulk belongs into traces and manifests."""
 MAX_SHARDS: Final = 64
@@ -73,6 +75,7 @@ def load_scenario(path: Path) -> Scenario:
 def check_scenario(scenario: Scenario) -> None:
     """Refuse figures that make no sense, wherever they come from."""
     where = scenario.where
+    _check_name(scenario.name, f"{where}: name")
     _within(scenario.seed, (0, 2**63 - 1), f"{where}: seed")
     _within(scenario.shards, (1, MAX_SHARDS), f"{where}: shards")
     _within(scenario.speed, (0, 1e9), f"{where}: speed")
@@ -94,6 +97,14 @@ def check_scenario(scenario: Scenario) -> None:
     _check_parents([(str(queue["name"]), queue.get("parent")) for queue in scenario.queues], where)
 
 
+def _check_name(name: str, where: str) -> None:
+    """Refuse a name that no folder can have: reports and plots go into one that is called so."""
+    usable = name.isprintable() and "/" not in name and name not in (".", "..")
+    if not usable or len(name.encode()) > MAX_NAME_BYTES:
+        expected = f"a name for a folder: at most {MAX_NAME_BYTES} bytes, printable, without '/'"
+        raise InputError(where, name, expected, "shorten it, or leave it out")
+
+
 def _check_parents(queues: Sequence[tuple[str, object]], where: str) -> None:
     """Refuse a queue under one that does not exist, and queues that are each other's parents."""
     above = dict(queues)
@@ -101,7 +112,7 @@ def _check_parents(queues: Sequence[tuple[str, object]], where: str) -> None:
         place = f"{where}: queues[{index}].parent"
         way = [name]
         while parent:
-            if parent not in above:
+            if not isinstance(parent, str) or parent not in above:
                 near = get_close_matches(str(parent), above, n=1)
                 hint = f"did you mean {quoted(near[0])}?" if near else "add it, or drop the key"
                 raise InputError(place, parent, "the name of another queue", hint)

@@ -146,7 +146,7 @@ class Table:
         """All rows that are not blank, the header first."""
         reader = csv.reader(io.StringIO(self._text, newline=""), strict=True)
         try:
-            return [row for row in reader if row]
+            return [row for row in reader if not _is_blank(row)]
         except csv.Error as error:
             where = f"{self.source}, line {reader.line_num}"
             raise InputError(where, None, f"well-formed CSV: {error}", FIX_ROW) from error
@@ -154,7 +154,7 @@ class Table:
     def _line(self, row: int) -> int:
         """The line of the file on which a row of data ends; row -1 is the header."""
         reader = csv.reader(io.StringIO(self._text, newline=""), strict=True)
-        lines = (reader.line_num for cells in reader if cells)
+        lines = (reader.line_num for cells in reader if not _is_blank(cells))
         return next(line for index, line in enumerate(lines, start=-1) if index == row)
 
     def _check_widths(self, rows: Sequence[Sequence[str]], width: int) -> None:
@@ -175,6 +175,11 @@ class Table:
 def read_table(path: Path, layout: Layout) -> Table:
     """The table in a CSV file (plain or gzip); refuses bad files, headers and row widths."""
     return Table(path, read_text(path), layout)
+
+
+def _is_blank(cells: Sequence[str]) -> bool:
+    """Whether a line has nothing on it, or spaces alone."""
+    return not cells or (len(cells) == 1 and not cells[0].strip())
 
 
 def _check_header(header: Sequence[str], layout: Layout, where: str) -> None:

@@ -6,10 +6,12 @@ works the same everywhere). Ctrl-C keeps the runs that are done. A run that fail
 
 import os
 import signal
-from collections.abc import Callable, Generator, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from statistics import fmean, stdev
 from typing import Final
 
@@ -23,6 +25,8 @@ MAX_SEED: Final = 2**63 - 1
 """Seeds are numbers of a generator: more than that it does not take."""
 MAX_RUNS: Final = 100_000
 """More is a mistake: it would take a day."""
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 Told = Callable[[Run], None]
 """Told of each run that is done, in the order in which they end."""
@@ -92,14 +96,14 @@ def summarise(runs: Sequence[Run]) -> tuple[Summary, ...]:
 
 
 def read_seeds(text: str, where: str = "seeds") -> tuple[int, ...]:
-    """Seeds such as ``42,43,44`` or ``42-51``, each once.
+    """Seeds such as ``42,43,44`` or ``42-51`` (``42..51`` too), each once.
 
     Raises:
         InputError: it is no such list.
     """
     seeds: dict[int, None] = {}
     for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
+        low, dash, high = part.strip().replace("..", "-").partition("-")
         ends = (low, high if dash else low)
         if not all(end.isdecimal() and int(end) <= MAX_SEED for end in ends):
             raise InputError(where, text, "numbers and ranges such as 42,43,44 or 42-51")
@@ -118,14 +122,41 @@ def _in_turn(fleet: Fleet, asked: Sequence[Asked]) -> Runs:
 
 
 def _side_by_side(fleet: Fleet, asked: Sequence[Asked], workers: int) -> Runs:
-    """Runs in other processes, as they end; closing it lets the running ones end and no more."""
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start, (fleet,))
+    """Runs in other processes, as they end; closing it ends those that are not done."""
+    context = get_context("spawn")
+    line, held = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, _start, (fleet, line))
     try:
-        places: dict[Future[Run], int] = {pool.submit(_run, a): i for i, a in enumerate(asked)}
+        with _undisturbed():
+            places: dict[Future[Run], int] = {pool.submit(_run, a): i for i, a in enumerate(asked)}
         for future in as_completed(places):
             yield places[future], future.result()
     finally:
+        held.close()
         pool.shutdown(wait=True, cancel_futures=True)
+        line.close()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Signals wait while workers are started: a worker half made would be nobody's.
+
+    Workers begin with the signals blocked, until ``_start`` has said what they mean there.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {each: signal.signal(each, lambda each, _: came.append(each)) for each in _SIGNALS}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for each, handler in before.items():
+            signal.signal(each, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 class _Worker:
@@ -135,10 +166,19 @@ class _Worker:
     study: Study | None = None
 
 
-def _start(fleet: Fleet) -> None:
-    """Make a worker ready; Ctrl-C is the parent's business."""
+def _start(fleet: Fleet, line: Connection) -> None:
+    """Make a worker ready; Ctrl-C is the parent's business, who lets the line go to end it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    threading.Thread(target=_leave_in_the_end, args=(line,), daemon=True).start()
     _Worker.study = Study(fleet)
+
+
+def _leave_in_the_end(line: Connection) -> None:
+    """Leave when nobody holds the other end: the parent is done, or was killed and cannot say."""
+    with suppress(OSError, EOFError):
+        line.recv()
+    os._exit(0)
 
 
 def _run(asked: Asked) -> Run:

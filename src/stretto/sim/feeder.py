@@ -223,11 +223,15 @@ def check_written(replies: Replies) -> None:
     """Every write went through, or says that it had been done before.
 
     Raises:
+        InputError: the store says that an object is malformed.
         UnreachableError: the store did not take it, or does not say whether it did.
     """
     for reply in replies:
         done = reply.code in (Code.ALREADY_EXISTS, Code.NOT_FOUND)
         if reply.outcome is not Outcome.OK and not done:
             reason = reply.message or reply.code.value or reply.outcome.value
+            if reply.code is Code.INVALID:
+                expected = f"objects that a store takes ({reason})"
+                raise InputError("the scenario", None, expected, "mend that object")
             hint = "mend it and start the run again: it goes on where it stopped"
             raise UnreachableError("the store", reason, hint)

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from stretto.api.codec import set_fields
 from stretto.api.heads import NO_BYTES, decode_pod_head
 from stretto.api.kinds import KINDS, POD
 from stretto.base.clock import ManualClock
@@ -159,7 +160,7 @@ class _Future:
             self._clock.set(max(start, self._clock.monotonic()))
             found = [(record, unit) for _, record, unit in group]
             for record, unit in found:
-                (reply,) = self._store.create(POD, [record.body])
+                (reply,) = self._store.create(POD, [_own_body(record)])
                 made = reply.record
                 if made is None:
                     accepted([reply])
@@ -184,7 +185,7 @@ class _Future:
             for key in keys:
                 self._owner[key] = unit.key
                 self._lasting[key] = lasts
-            bodies += [record.body for record in records]
+            bodies += map(_own_body, records)
         for low in range(0, len(bodies), AT_ONCE):
             accepted(self._store.create(POD, bodies[low : low + AT_ONCE]))
         while self._plane.pump.poll(self._now, POLLED):
@@ -243,14 +244,18 @@ def _sorted(
 
 
 def _runner(record: Record, unit: Unit | None, ran: float) -> Runner:
-    """What is known of a running pod; the unit of a single one is forgotten once it is bound."""
-    if unit is not None:
-        return Runner(unit.size, unit.duration, ran)
+    """What is known of a running pod; the unit of a single one is forgotten once it is bound.
+
+    A unit that was found running does not always know how long: then its pods are asked.
+    """
+    size = unit.size if unit is not None else 1
+    if unit is not None and isfinite(unit.duration):
+        return Runner(size, unit.duration, ran)
     notes = decode_pod_head(record.body).metadata.annotations
     if notes is NO_BYTES or DURATION not in bytes(notes).decode():
-        return Runner(1, inf, ran)
+        return Runner(size, inf, ran)
     written = msgspec.json.decode(bytes(notes), type=dict[str, str])
-    return Runner(1, read_duration(written.get(DURATION, ""))[0], ran)
+    return Runner(size, read_duration(written.get(DURATION, ""))[0], ran)
 
 
 def _others(plane: Plane) -> Iterator[Record]:
@@ -262,6 +267,12 @@ def _others(plane: Plane) -> Iterator[Record]:
 def _size(pods: int) -> int:
     """Sizes that are learnt together: powers of two."""
     return max(0, pods - 1).bit_length()
+
+
+def _own_body(record: Record) -> bytes:
+    """A pod's body with its own name: pods that differ in their names alone share one."""
+    name, namespace = ("metadata", "name"), ("metadata", "namespace")
+    return set_fields(record.body, {name: record.name, namespace: record.namespace})
 
 
 def _key(record: Record) -> str:

@@ -10,6 +10,9 @@ from stretto.api.kinds import NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
+from stretto.plane import Plane
+from stretto.sim.copies import Copy, state_of
+from stretto.sim.forecast import forecast
 from stretto.stores.sqlite import SqliteStore
 from stretto.testing import make_node, make_pod
 
@@ -26,6 +29,13 @@ def stored(path: Path, runs: str | None) -> str:
     return f"sqlite:{path}"
 
 
+def settled(scenario: Path) -> Plane:
+    """The end of a scenario, seen by a plane of its own."""
+    copy = Copy(state_of(str(scenario)))
+    copy.look()
+    return copy.plane
+
+
 def explain(pod: str, run: str, *more: str) -> Result:
     return CliRunner().invoke(cli, ["explain", pod, "--run", run, "--when", "-q", *more])
 
@@ -37,6 +47,25 @@ def test_who_waits_is_told_when_it_is_expected_to_start(
     done = explain(pod, stored(tmp_path / "run.db", "100"), "--json", "-")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["expected_start_s"] == pytest.approx(after, abs=1)
+
+
+@pytest.mark.parametrize("gang", [0, 4])
+def test_pods_that_differ_in_their_names_alone_are_told_apart(tmp_path: Path, gang: int) -> None:
+    four, lasts = {"count": 4, "cpu": 1}, {"stretto.dev/duration": "100"}
+    text = json.dumps(
+        {
+            "name": "alike",
+            "fleet": {"shapes": [{"name": "n", "count": 1, "cpu": 4, "memory": "8Gi"}]},
+            "workloads": [
+                {"name": "first", "pods": {**four, "gang": gang, "annotations": lasts}},
+                {"name": "next", "pods": {**four, "gang": 4}, "arrival": {"at": 5}},
+            ],
+        }
+    )
+    path = tmp_path / "alike.yaml"
+    path.write_text(text, encoding="utf-8")
+    starts = forecast(settled(path)).after_s
+    assert starts == {"PodGroupUnit/default/next": pytest.approx(100, abs=10)}
 
 
 def test_where_nothing_says_how_long_it_runs_there_is_no_answer(tmp_path: Path) -> None:

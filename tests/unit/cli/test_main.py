@@ -38,6 +38,7 @@ FAILURES: dict[str, Callable[[], BaseException]] = {
     "term": Terminated,
     "pipe": lambda: BrokenPipeError(32, "Broken pipe"),
     "missing": lambda: FileNotFoundError(2, "No such file or directory", "a.csv"),
+    "long": lambda: OSError(36, "File name too long", "9" * 999),
     "full": lambda: OSError(28, "No space left on device", "run.sqlite"),
 }
 
@@ -143,6 +144,7 @@ def test_json_goes_to_a_file_whole(invoke: Invoke, tmp_path: Path) -> None:
         ("ctrl-c", 130, "stretto: interrupted"),
         ("term", 130, "stretto: terminated"),
         ("missing", 2, "a.csv: No such file or directory"),
+        ("long", 2, "9…: File name too long; name a shorter path"),
         ("full", 1, "run.sqlite: No space left on device"),
     ],
 )

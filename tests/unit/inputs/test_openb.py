@@ -54,7 +54,7 @@ def test_columns_may_stand_in_another_order(tmp_path: Path) -> None:
 
 
 def test_blank_lines_and_windows_line_ends_are_no_fault(tmp_path: Path) -> None:
-    assert len(load_pods(write(tmp_path, PODS + "\r", "\r", "p,1,2,0,0\r", ""))) == 1
+    assert len(load_pods(write(tmp_path, PODS + "\r", "\r", "p,1,2,0,0\r", "", "  "))) == 1
 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:

@@ -87,6 +87,10 @@ def test_a_workload_needs_a_source(tmp_path: Path) -> None:
         ("speed: -2", "speed: got -2.0, expected 0..1000000000"),
         ("namespace: Bad_One", "namespace: got 'Bad_One', expected a DNS label"),
         ("arrive_pct: 130", "arrive_pct: got 0, expected exactly one openb workload"),
+        ("name: a/../../b", "name: got 'a/../../b', expected a name for a folder"),
+        ("name: ..", "name: got '..', expected a name for a folder"),
+        (f"name: {'n' * 200}", f"name: got '{'n' * 58}"),
+        ("queues: [{name: a, parent: [b]}]", "queues[0].parent: got ['b'], expected the name of"),
         ("queues: [{weight: 2}]", "queues[0].name: got nothing, expected the queue's name"),
     ],
 )

@@ -1,6 +1,8 @@
 """Many runs: what they say together, over processes, interrupted."""
 
 import re
+import signal
+from multiprocessing import Pipe
 
 import pytest
 
@@ -79,19 +81,45 @@ def test_every_run_says_what_it_did() -> None:
     assert run.points[-1].gpu_alloc_pct == pytest.approx(100 * run.gpu_milli_used / 20_000)
 
 
+def test_a_signal_waits_until_the_workers_are_made() -> None:
+    made: list[bool] = []
+
+    def make() -> None:
+        with module._undisturbed():
+            signal.raise_signal(signal.SIGINT)
+            made.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        make()
+    assert made == [True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_worker_leaves_when_nobody_holds_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+    monkeypatch.setattr("stretto.sim.compare.os._exit", left.append)
+    line, held = Pipe(duplex=False)
+    held.close()
+    module._leave_in_the_end(line)
+    assert left == [0]
+
+
 def test_a_worker_that_was_not_started_is_a_bug() -> None:
     with pytest.raises(InvariantBrokenError, match="report this"):
         module._run(Asked("fgd", 1))
 
 
 @pytest.mark.parametrize(
-    ("text", "seeds"), [("7", (7,)), ("42,43,42", (42, 43)), (" 1 ,5-7", (1, 5, 6, 7))]
+    ("text", "seeds"),
+    [("7", (7,)), ("42,43,42", (42, 43)), (" 1 ,5-7", (1, 5, 6, 7)), ("2..4", (2, 3, 4))],
 )
 def test_seeds_are_numbers_and_ranges(text: str, seeds: tuple[int, ...]) -> None:
     assert read_seeds(text) == seeds
 
 
-@pytest.mark.parametrize("text", ["", "a", "1,,2", "-1", "3-1", "1-", "0-999999", "9" * 30, "1.5"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "1,,2", "-1", "3-1", "1-", "0-999999", "9" * 30, "1.5", "1..."]
+)
 def test_what_is_no_seed_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=re.escape(f"--seeds: got {text!r}")):
         read_seeds(text, "--seeds")

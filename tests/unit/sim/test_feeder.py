@@ -235,3 +235,9 @@ def test_a_scenario_feeds_what_it_says(tmp_path: Path) -> None:
     feeder = Feeder(feed, store, "s")
     feeder.feed(0)
     assert (feeder.pods, len(names(store)), feed.pods) == (3, 3, 3)
+
+
+def test_an_object_that_the_store_finds_malformed_is_bad_input() -> None:
+    refused = Reply(Outcome.REFUSED, Code.INVALID, "budget b: spec.selector: got 3")
+    with pytest.raises(InputError, match=r"budget b: spec\.selector: got 3"):
+        check_written([refused])

@@ -1,6 +1,7 @@
 """Omega's experiment: the cases of its own simulator by hand, and what each mode means."""
 
 import pytest
+from msgspec.structs import replace
 
 from stretto.base.errors import InputError
 from stretto.sim.omega import Cell, Job, OmegaRun, run_omega
@@ -129,7 +130,11 @@ def test_the_paper_s_shape_coarse_detection_and_all_or_nothing_cost_more(
 
 def test_a_study_runs_every_combination_once(points: list[OmegaPoint]) -> None:
     assert len(points) == len(set(runs_of(SMALL))) == 2 + 2 * len(MODES)
-    assert run_study(SMALL) == points
+
+
+def test_the_same_study_gives_the_same_points() -> None:
+    short = replace(SMALL, hours=0.02, schedulers=(4,), decisions_s=(3.0,))
+    assert run_study(short) == run_study(short)
 
 
 def test_the_plots_are_pictures(points: list[OmegaPoint]) -> None:
