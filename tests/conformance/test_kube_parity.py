@@ -1,8 +1,11 @@
 """The exact path against what kube-scheduler itself decided: a part of the recordings, and all."""
 
+import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -83,6 +86,77 @@ def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path: Pat
     (tmp_path / "bad.jsonl.gz").write_text("plain")
     with pytest.raises(InputError, match="readable lines"):
         list(conformance.read(tmp_path / "bad.jsonl.gz"))
+
+
+POD = {"metadata": {"name": "p"}, "spec": {}}
+GOOD = {
+    "id": "x",
+    "pod": POD,
+    "expect": {"feasible": [], "message": "no nodes available to schedule pods"},
+}
+TWICE = [{"metadata": {"name": "n"}}] * 2
+PDB = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"pod": None}, "a pod to decide about, or a sequence"),
+        ({"sequence": [POD]}, "a pod to decide about, or a sequence"),
+        ({"expect": None}, "expect: got nothing"),
+        ({"nodes": TWICE}, r"nodes\[1\].metadata.name: got 'n'"),
+        ({"objects": [{"apiVersion": "v1", "kind": "Foo"}]}, r"objects\[0\]: got 'v1 Foo'"),
+        ({"objects": [3]}, r"objects\[0\]: got 3"),
+        (
+            {"objects": [PDB | {"spec": {"minAvailable": [1]}}]},
+            r"objects\[0\] b: spec.minAvailable: got",
+        ),
+        ({"pod": None, "sequence": [POD], "expect": {"steps": [1]}}, "expect.steps"),
+    ],
+)
+def test_a_line_that_is_no_case_is_named_with_its_number(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    bad = {name: each for name, each in (GOOD | change).items() if each is not None}
+    path = tmp_path / "two.jsonl"
+    path.write_text(f"{json.dumps(GOOD)}\n{json.dumps(bad)}\n")
+    with pytest.raises(InputError, match=rf"two\.jsonl:2.*{said}"):
+        conformance.run(conformance.read(path))
+
+
+def test_steps_that_were_recorded_of_no_pod_disagree() -> None:
+    case = first("sequences.jsonl.gz")
+    cut = msgspec.structs.replace(case, sequence=case.sequence[:-1])
+    assert {each.got for each in conformance.compare(cut)} == {None}
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_a_file_without_cases_ends_the_command_with_exit_code_two(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "none.jsonl").write_text(text)
+    words = ["conformance", "--cases", str(tmp_path / "none.jsonl")]
+    assert CliRunner().invoke(cli, words).exit_code == 2
+
+
+def test_compressed_cases_are_read_whatever_their_file_is_called(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_bytes(gzip.compress(json.dumps(GOOD).encode()))
+    assert conformance.run(conformance.read(tmp_path / "one.jsonl")).agreed == 1
+
+
+def test_ctrl_c_keeps_what_was_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    case = first("cases.jsonl.gz")
+
+    def interrupted(_path: Path) -> Iterator[conformance.Case]:
+        yield case
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(conformance, "read", interrupted)
+    out = tmp_path / "out.json"
+    words = ["conformance", "--cases", str(DATA / "cases.jsonl.gz"), "--json", str(out)]
+    assert CliRunner().invoke(cli, words).exit_code == 130
+    told = json.loads(out.read_text())
+    assert (told["cases"], told["agreed"], told["partial"]) == (1, 1, True)
 
 
 def test_the_recordings_in_the_repository_stay_small() -> None:

@@ -6,17 +6,19 @@ each plugin on each node, scores, totals, the best nodes, the message, and preem
 """
 
 import gzip
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from stretto.api import codec, kinds
 from stretto.api.core import Node
 from stretto.api.meta import Wire
 from stretto.api.pods import Pod
-from stretto.base.errors import InputError
+from stretto.base.errors import InputError, UnknownNameError
 from stretto.framework.exact.decision import Candidate, Decision, Filtered, Preemption
 from stretto.framework.exact.scheduler import WEIGHTS, ExactScheduler
 from stretto.framework.exact.snapshot import Snapshot
@@ -25,6 +27,8 @@ from stretto.framework.exact.status import Code, Status
 PARITY: Final = "kube-parity"
 """The profile that is held to the recordings."""
 SCHEMA: Final = "stretto.conformance/v1"
+_GZIP: Final = b"\x1f\x8b"
+_BOM: Final = b"\xef\xbb\xbf"
 
 Fields = dict[str, Any]
 """What is compared, field by field, in the form of the recordings."""
@@ -49,6 +53,8 @@ class Case(msgspec.Struct, frozen=True):
     features: tuple[str, ...] = ()
     #: What was recorded.
     expect: dict[str, Any] = {}
+    #: File and line, for refusals.
+    origin: str = ""
 
 
 class Disagreement(msgspec.Struct, frozen=True):
@@ -84,6 +90,8 @@ class Report(msgspec.Struct):
     features: dict[str, Tally] = {}
     #: Every field that differs.
     disagreed: list[Disagreement] = []
+    #: Whether the run was interrupted; unset where it was not.
+    partial: bool | UnsetType = UNSET
 
     def add(self, case: Case, found: list[Disagreement]) -> None:
         """Count a case."""
@@ -96,43 +104,123 @@ class Report(msgspec.Struct):
         self.disagreed += found
 
 
-def run(cases: Iterable[Case]) -> Report:
-    """Decide every case and compare."""
+def run(cases: Iterable[Case], told: Callable[[int], None] = lambda _: None) -> Report:
+    """Decide every case and compare; ``told`` hears how many are done.
+
+    Ctrl-C ends it early: the report then holds what was compared, and says that it is partial.
+    """
     report = Report()
-    for case in cases:
-        report.add(case, compare(case))
+    try:
+        for case in cases:
+            report.add(case, compare(case))
+            told(report.cases)
+    except KeyboardInterrupt:
+        report.partial = True
     return report
 
 
+def count(path: Path) -> int:
+    """How many cases a file holds.
+
+    Raises:
+        InputError: it cannot be read, or holds none.
+    """
+    found = sum(1 for _ in _lines(path))
+    if not found:
+        hint = "the file was cut off, or is the wrong one"
+        raise InputError(str(path), None, "at least one recorded case", hint)
+    return found
+
+
 def read(path: Path) -> Iterator[Case]:
-    """The cases of a file, plain or compressed."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-        try:
+    """The cases of a file, plain or compressed.
+
+    Raises:
+        InputError: the file cannot be read, or a line is no case; it names the line.
+    """
+    for number, line in _lines(path):
+        where = f"{path}:{number}"
+        case = codec.decode_as(Case, line, where)
+        if codec.decode_as(_Members, line, where).expect is UNSET:
+            raise InputError(f"{where}: expect", None, "what was recorded", "drop the line")
+        if (case.pod is None) == (not case.sequence):
+            both = None if case.pod is None else "both"
+            raise InputError(where, both, "a pod to decide about, or a sequence of pods")
+        _check_nodes(case, where)
+        yield msgspec.structs.replace(case, origin=where)
+
+
+class _Members(Wire, frozen=True):
+    """Which members a line has."""
+
+    #: What was recorded.
+    expect: msgspec.Raw | UnsetType = UNSET
+
+
+def _check_nodes(case: Case, where: str) -> None:
+    seen: set[str] = set()
+    for index, node in enumerate(case.nodes):
+        name = node.metadata.name
+        if name in seen:
+            field = f"{where}: nodes[{index}].metadata.name"
+            raise InputError(field, name, "a name of its own (an earlier node has it)")
+        seen.add(name)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Lines that are not blank, with their numbers; unpacked where the file is gzip."""
+    try:
+        with path.open("rb") as file:
+            packed = path.suffix == ".gz" or file.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield codec.decode_as(Case, line, f"{path}:{number}")
-        except (OSError, EOFError) as error:
-            raise InputError(str(path), None, f"readable lines of cases: {error}") from error
+                text = line.removeprefix(_BOM) if number == 1 else line
+                if text.strip():
+                    yield number, text
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(str(path), None, f"readable lines of cases: {error}") from error
 
 
 def compare(case: Case) -> list[Disagreement]:
-    """Fields of one case that differ."""
-    scheduler = ExactScheduler(Snapshot(case.nodes, case.pods, map(decoded, case.objects)))
+    """Fields of one case that differ.
+
+    Raises:
+        InputError: one of its objects, or a recorded step, is malformed.
+    """
+    where = case.origin or case.id
+    objects = (decoded(each, f"{where}: objects[{i}]") for i, each in enumerate(case.objects))
+    scheduler = ExactScheduler(Snapshot(case.nodes, case.pods, objects))
     if case.pod is not None:
         got = fields(scheduler.decide(case.pod, thorough=True))
         return list(_differences(case.id, "", case.expect, got))
-    wanted = case.expect.get("steps", [])
+    wanted = _steps(case, where)
     found: list[Disagreement] = []
     for number, pod in enumerate(case.sequence):
         want = wanted[number] if number < len(wanted) else {}
         found += _differences(case.id, f"steps[{number}].", want, step(scheduler, pod))
+    for number in range(len(case.sequence), len(wanted)):
+        found += _differences(case.id, f"steps[{number}].", wanted[number], {})
     return found
 
 
-def decoded(body: msgspec.Raw) -> Wire:
-    """An object of any kind."""
-    head = codec.decode_as(_Head, bytes(body))
-    return codec.decode(kinds.kind_of(head.api_version, head.kind), bytes(body))
+def _steps(case: Case, where: str) -> list[Fields]:
+    """What was recorded of a sequence, step by step."""
+    try:
+        return msgspec.convert(case.expect.get("steps", []), list[Fields])
+    except msgspec.ValidationError as error:
+        hint = f"{error}"
+        raise InputError(f"{where}: expect.steps", None, "a list of objects", hint) from error
+
+
+def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
+    """An object of any kind; ``where`` names it in a refusal."""
+    head = codec.decode_as(_Head, bytes(body), where)
+    try:
+        kind = kinds.kind_of(head.api_version, head.kind)
+    except UnknownNameError as error:
+        near = f"did you mean {error.nearest[0]}?" if error.nearest else ""
+        raise InputError(where, error.name, "an object of a known kind", near) from error
+    return codec.decode_as(codec.STRUCTS[kind], bytes(body), where)
 
 
 def step(scheduler: ExactScheduler, pod: Pod) -> Fields:

@@ -31,6 +31,7 @@ from stretto.sim.live_setup import MEMORY, open_store
 from stretto.state.classes import Classes
 from stretto.state.resources import Resources
 from stretto.stores.memory import MemoryStore
+from stretto.stores.patterns import Patterns
 from stretto.stores.sqlite import SqliteStore
 from stretto.stores.store import Deletion, Outcome, Record
 
@@ -119,6 +120,7 @@ class _Bench:
             zones=asked.zones,
         )
         self.templates = PodTemplates(spec, self.rng.child("pods"))
+        self._submitted = 0
         self.store = self._store()
         self._load()
         config = PlaneConfig(
@@ -169,13 +171,19 @@ class _Bench:
             self.plane.run_until_idle()
 
     def _submit(self, bodies: Sequence[bytes]) -> None:
-        if self.templates.group_bodies:
-            self.store.create(POD_GROUP, self.templates.group_bodies)
-            self.templates.group_bodies.clear()
+        groups = self._groups_of(len(bodies))
+        if groups:
+            self.store.create(POD_GROUP, groups)
         replies = self.store.create(POD, bodies)
         wrong = next((r for r in replies if r.outcome is not Outcome.OK), None)
         if wrong is not None:
             raise RuntimeError(f"the store refused a bench pod: {wrong.message}")
+
+    def _groups_of(self, pods: int) -> list[bytes]:
+        """The PodGroups whose first pod is among the next so many: each comes with its pods."""
+        first, self._submitted = self._submitted, self._submitted + pods
+        units, bodies = self.asked.units, self.templates.group_bodies
+        return bodies[-(-first // units) : -(-self._submitted // units)]
 
     def throughput(self, watches: Stopwatches) -> Pass:
         """Everything at once."""
@@ -209,6 +217,9 @@ class _Bench:
             part = numbers[start : start + SUBMIT]
             self.store.delete(POD, [Deletion("default", f"pod-{i:07d}") for i in part])
             self.plane.step()
+        if self.asked.units > 1:
+            units = range(*(-(-number // self.asked.units) for number in (numbers[0], numbers[-1])))
+            self.store.delete(POD_GROUP, [Deletion("default", f"pod-unit-{i:06d}") for i in units])
         self.plane.run_until_idle()
 
     def stopwatches(self) -> Stopwatches:
@@ -227,15 +238,14 @@ class _Bench:
             watches.wrap(shard.runtime, "run_kernel", "kernel")
         return watches
 
-    def latency(self) -> tuple[float, float, float]:
+    def latency(self, pace: collector.Pace) -> tuple[float, float, float]:
         """Open loop at a steady rate: p50 and p99 in ms, and the rate reached."""
         count = int(self.asked.rate * self.asked.seconds)
         due = poisson_times(count, self.asked.rate, self.rng.child("latency"))
         bodies = self.templates.bodies(count)
         first = _number(bodies[0])
         bound = np.full(count, np.nan)
-        # A server that has been up for a while: what is there is no garbage to be looked through.
-        collector.settle()
+        pace.catch_up()  # as a server does that had nothing to do a moment ago
         self.plane.observers.append(lambda step: self._note(step, first, bound))
         sent, start = 0, self.clock.monotonic()
         self._origin = start
@@ -245,7 +255,7 @@ class _Bench:
             if ready > sent:
                 self._submit(bodies[sent:ready])
                 sent = ready
-            self.plane.step()
+            pace.spare(idle=not self.plane.step())
         self.plane.run_until_idle()
         took = self.clock.monotonic() - start
         self.plane.observers.pop()
@@ -268,9 +278,9 @@ class _Bench:
         rates = []
         for _ in range(3):
             start = self.clock.monotonic()
-            intern = classes.intern
-            for body in bodies:
-                intern(decode_pod_head(body), body)
+            intern, patterns = classes.intern, Patterns()
+            for body, (_, head) in zip(bodies, patterns.read(bodies), strict=True):
+                intern(head, body)
             rates.append(len(bodies) / (self.clock.monotonic() - start))
         return max(rates)
 
@@ -288,9 +298,10 @@ def run_engine_bench(asked: EngineBench, seed: int = 0) -> EngineResult:
     """Measure; peak memory is the process's own, so run it in a fresh one."""
     bench = _Bench(asked, seed)
     watches = bench.stopwatches()
-    rounds = [bench.throughput(watches) for _ in range(asked.rounds)]
-    middle = sorted(rounds, key=lambda each: each.seconds)[len(rounds) // 2]
-    latency = bench.latency() if asked.rate > 0 else (None, None, None)
+    with collector.Pace() as pace:
+        rounds = [bench.throughput(watches) for _ in range(asked.rounds)]
+        middle = sorted(rounds, key=lambda each: each.seconds)[len(rounds) // 2]
+        latency = bench.latency(pace) if asked.rate > 0 else (None, None, None)
     equal = bench.equals_reference()
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     bench.store.close()

@@ -21,7 +21,7 @@ from stretto.lab.kube.bench_shapes import (
 from stretto.lab.kube.bench_sides import Usage
 from stretto.lab.kube.bench_warm import NODES, Rehearsal
 from stretto.lab.kube.bench_watch import Curve, curve_of
-from stretto.stores.store import Bind, Deletion
+from stretto.stores.store import Bind, Eviction
 
 
 def rehearsed(name: str) -> Rehearsal:
@@ -49,7 +49,7 @@ def test_preemptors_make_pods_leave_and_the_plan_says_which() -> None:
     plan = writes_of(trial.seen)
     pods = trial.counts.pods + trial.counts.steady
     assert len(plan.binds) == pods
-    assert len(plan.deletions) >= 3 * pods
+    assert len(plan.evictions) >= 3 * pods
     left_of = Counter(node for _, node in trial.seen.left)
     assert {bind.node for bind in plan.binds} <= left_of.keys()
 
@@ -66,7 +66,9 @@ def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -
 
 def test_a_replay_counts_what_was_not_taken() -> None:
     trial = Rehearsal(shape_named("basic"))
-    plan = WritePlan([Bind(MEASURED, "nobody", "u", "node-00000")], [Deletion(MEASURED, "nobody")])
+    plan = WritePlan(
+        [Bind(MEASURED, "nobody", "u", "node-00000")], [Eviction(MEASURED, "nobody", "u")]
+    )
     done = replay(trial.store, plan, trial.clock)
     assert (done.bound, done.failed) == (0, 2)
 

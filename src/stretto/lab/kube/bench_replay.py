@@ -1,7 +1,7 @@
 """A workload's writes, sent raw: what the API server takes when nobody has to decide.
 
 It runs as a process of its own (``python -m stretto.lab.kube.bench_replay KUBECONFIG PLAN OUT``),
-as a scheduler does, through the client that Stretto has. Binds, deletions and nominations go out
+as a scheduler does, through the client that Stretto has. Binds, evictions and nominations go out
 side by side, each in its lane; they do not wait for one another as a scheduler must.
 """
 
@@ -22,7 +22,7 @@ from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.lanes import WIDTH
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Bind, Deletion, Outcome, Patch, Replies, Store
+from stretto.stores.store import Bind, Eviction, Outcome, Patch, Replies, Store
 
 T = TypeVar("T")
 AT_ONCE: Final = 1024
@@ -37,7 +37,7 @@ class WritePlan(msgspec.Struct, frozen=True):
     #: Bindings, in the order in which they were seen.
     binds: list[Bind]
     #: Pods that had to leave.
-    deletions: list[Deletion] = []
+    evictions: list[Eviction] = []
     #: Promises of a node.
     nominations: list[Patch] = []
 
@@ -62,17 +62,15 @@ def writes_of(seen: Onlooker) -> WritePlan:
         for bind in binds
         if bind.name in seen.nominated
     ]
-    return WritePlan(binds, [Deletion(RUNNING, name) for name, _ in seen.left], nominations)
+    return WritePlan(binds, [Eviction(RUNNING, name, "") for name, _ in seen.left], nominations)
 
 
 def addressed(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
     """The same writes for the same pods of another cluster, where they have these uids."""
-    binds = [
-        msgspec.structs.replace(bind, uid=uids[bind.name])
-        for bind in plan.binds
-        if bind.name in uids
-    ]
-    return msgspec.structs.replace(plan, binds=binds)
+    know = msgspec.structs.replace
+    binds = [know(bind, uid=uids[bind.name]) for bind in plan.binds if bind.name in uids]
+    going = [know(each, uid=uids[each.name]) for each in plan.evictions if each.name in uids]
+    return know(plan, binds=binds, evictions=going)
 
 
 def replay(store: Store, plan: WritePlan, clock: Clock) -> Replayed:
@@ -81,11 +79,11 @@ def replay(store: Store, plan: WritePlan, clock: Clock) -> Replayed:
     with ThreadPoolExecutor(3) as threads:
         binds = threads.submit(_all, plan.binds, store.bind)
         rest = [
-            threads.submit(_all, plan.deletions, lambda some: store.delete(POD, some)),
+            threads.submit(_all, plan.evictions, store.evict),
             threads.submit(_all, plan.nominations, lambda some: store.patch_status(POD, some)),
         ]
         bound, sent = binds.result(), sum(each.result() for each in rest)
-    every = len(plan.binds) + len(plan.deletions) + len(plan.nominations)
+    every = len(plan.binds) + len(plan.evictions) + len(plan.nominations)
     return Replayed(clock.monotonic() - began, bound, every - bound - sent)
 
 
@@ -94,7 +92,7 @@ def warm_up(store: Store) -> None:
     names = [f"nobody-{number}" for number in range(max(WIDTH.values()))]
     change = {"status": {"nominatedNodeName": "nowhere"}}
     store.bind([Bind(MEASURED, name, "", "nowhere") for name in names])
-    store.delete(POD, [Deletion(MEASURED, name) for name in names])
+    store.evict([Eviction(MEASURED, name, "") for name in names])
     store.patch_status(POD, [Patch(MEASURED, name, change) for name in names])
 
 

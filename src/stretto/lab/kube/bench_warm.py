@@ -13,6 +13,7 @@ from stretto.api.kinds import NAMESPACE, NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
+from stretto.control.scheduler.shard import BATCH
 from stretto.framework.profile import load_profile
 from stretto.lab.kube.bench_shapes import (
     SCHEDULER,
@@ -57,10 +58,10 @@ class Rehearsal:
         self.seen = Onlooker(self.store, self.clock)
         self._create(POD, pod_bodies(shape, NODES, range(pods)))
 
-    def place(self, profile: str = "default", tier: str = "auto") -> None:
-        """Let a plane place the pods."""
+    def place(self, profile: str = "default", tier: str = "auto", batch: int = BATCH) -> None:
+        """Let a plane place the pods, so many at once."""
         cluster = ClusterConfig(scheduler_names=frozenset({SCHEDULER}))
-        config = PlaneConfig(load_profile(profile), cluster=cluster, tier=tier)
+        config = PlaneConfig(load_profile(profile), cluster=cluster, tier=tier, batch=batch)
         plane = Plane(config, self.store, self.clock)
         for _ in range(_LOOKS):
             plane.run_until_idle()
@@ -89,7 +90,8 @@ def main(words: Sequence[str]) -> int:
     """Rehearse the named workloads under a profile."""
     profile, *names = words
     for name in names:
-        Rehearsal(shape_named(name)).place(profile)
+        for batch in (BATCH, 1):  # pods that come one by one have kernels of their own
+            Rehearsal(shape_named(name)).place(profile, batch=batch)
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from stretto.api.kinds import POD
 from stretto.base.clock import Clock
 from stretto.lab.kube.bench_shapes import MEASURED, RUNNING
-from stretto.stores.store import Event, EventType, Selection, Store
+from stretto.stores.store import Event, EventType, Store
 
 POINTS: Final = 240
 """Points of a curve."""
@@ -39,7 +39,7 @@ class Onlooker:
         self.bound: dict[str, float] = {}
         #: The node of each that has one.
         self.node_of: dict[str, str] = {}
-        #: The uid of each.
+        #: The uid of each pod, also of those that ran before.
         self.uid_of: dict[str, str] = {}
         #: Those that were promised a node before they had it.
         self.nominated: set[str] = set()
@@ -48,7 +48,9 @@ class Onlooker:
         #: Time of the last look.
         self.looked_at = clock.monotonic()
         self._clock = clock
-        self._watch = store.watch(POD, store.list(POD, Selection(limit=1)).version)
+        listing = store.list(POD)
+        self.uid_of.update((record.name, record.uid) for record in listing.records)
+        self._watch = store.watch(POD, listing.version)
 
     def look(self, pause: float) -> None:
         """Give the processor away for a moment, then note what has come.

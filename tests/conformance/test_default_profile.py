@@ -1,0 +1,66 @@
+"""The default profile against what kube-scheduler decided: the same nodes do, up to rounding."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from stretto.api import codec
+from stretto.api.meta import Wire
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.framework.profile import load_profile
+from stretto.lab import conformance
+from stretto.lab.conformance import Case
+from stretto.testing import Harness
+from tests.conformance.test_live import DATA, NOT_LIVE, SHARED
+from tests.parity import ServerLike, ours
+
+PROFILE = load_profile({"profiles": [{"stretto": {"preemption": False}}]})
+#: Requests to the kilobyte: amounts are rounded against the pod, so a full node may be passed over.
+ROUNDED = {"fit", "ephemeral_storage", "hugepages"}
+
+
+def chosen(case: Case) -> str:
+    """The node that a plane wants for the pod of a case; empty for none."""
+    store = ServerLike(ManualClock(), Rng(0))
+    harness = Harness((), profile=PROFILE, store=store, config={"tier": "numpy"})
+    wanted: list[str] = []
+    names = harness.plane.cluster.nodes.names
+
+    def put(item: Wire) -> None:
+        harness.create(codec.kind_of_struct(item), codec.encode(item))
+
+    for item in (*map(conformance.decoded, case.objects), *case.nodes, *case.pods):
+        put(item)
+    harness.settle()
+    harness.plane.observers.append(
+        lambda step: wanted.extend(names[s] for p in step.plans for s in p.slots.tolist() if s >= 0)
+    )
+    assert case.pod is not None
+    put(ours(case.pod))
+    harness.plane.run_until_idle()
+    return wanted[-1] if wanted else ""
+
+
+def differing(path: Path, every: int = 1) -> Iterator[str]:
+    """Cases in which the pod goes where kube-scheduler would not have it, or nowhere at all."""
+    for case in islice(conformance.read(path), 0, None, every):
+        if NOT_LIVE.intersection(case.features):
+            continue
+        feasible, node = case.expect["feasible"], chosen(case)
+        passed_over = not node and (not feasible or ROUNDED.intersection(case.features))
+        if node not in feasible and not passed_over:
+            yield f"{case.id}: {node or 'nowhere'}, feasible are {feasible}"
+
+
+def test_a_pod_goes_where_kube_scheduler_would_have_it() -> None:
+    assert list(differing(DATA / "cases.jsonl.gz", every=4)) == []
+
+
+@pytest.mark.slow
+def test_a_pod_goes_where_kube_scheduler_would_have_it_in_every_recording() -> None:
+    if not (SHARED / "cases.jsonl.gz").exists():
+        pytest.skip("the whole set of recordings is not beside this repository")
+    assert list(differing(SHARED / "cases.jsonl.gz")) == []
