@@ -164,7 +164,7 @@ class Metrics:
             self._count("unschedulable", len(rows), lasted)
             self._fail(rows)
             self._kept[rows] = self._serial[rows]
-        self._preemptions.add(len(plan.preemptions))
+        self._preemptions.add(sum(not wanted.awaited for wanted in plan.preemptions))
         for wanted in plan.preemptions:
             start = plan.units[wanted.claims].start
             if wanted.victims and plan.rows[start] in rows:

@@ -40,7 +40,7 @@ def shard_facts(
     """
     numbers = list(numbers)
     slots, ledger = cluster.ledger.slots, cluster.ledger
-    owners = Partitions().update(slots, numbers)
+    owners = Partitions().update(slots, numbers, ledger)
     live = cluster.nodes.live_slots()
     owner_of = owners[live // BLOCK]
     cpu = ledger.alloc[live, CPU]

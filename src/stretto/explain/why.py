@@ -130,6 +130,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     choice: Choice | None = None
     #: What happened to it, as far as it was noted.
     steps: tuple[StepFact, ...] = ()
+    #: Attempts to place it that came to nothing; without notes those since the last success.
+    failed_attempts: int = 0
 
 
 class NodeExplanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -233,6 +235,13 @@ def explain_pod_on(scene: Scene, name: str, node: str) -> NodeExplanation:
 # ---------------------------------------------------------------- the parts
 
 
+def _failed(steps: tuple[StepFact, ...], unit: UnitFacts | None) -> int:
+    """Attempts of a pod that came to nothing."""
+    if steps:
+        return sum(step.step in ("no place", "refused") for step in steps)
+    return unit.attempts if unit is not None else 0
+
+
 def _question(scene: Scene, name: str) -> _Question:
     row = scene.row_of(name)
     cluster = scene.cluster
@@ -258,7 +267,6 @@ def _placed(scene: Scene, asked: _Question) -> Explanation:
         _head(scene, asked),
         choice=_choice(scene, asked, scores),
         unit=scene.notes.unit_of(asked.row),
-        steps=scene.notes.steps_of(asked.row),
     )
 
 
@@ -299,7 +307,6 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
         gang=gang,
         share=share_of(unit.queue, scene.queues) if unit is not None else None,
         choice=_choice(scene, asked, scores) if fits.any() else None,
-        steps=steps,
     )
 
 
@@ -337,6 +344,8 @@ def _head(scene: Scene, asked: _Question) -> Explanation:
         node=cluster.node_of(row),
         priority=int(cluster.pods.priority[row]),
         asks=tuple(asks),
+        steps=(steps := scene.notes.steps_of(row)),
+        failed_attempts=_failed(steps, scene.notes.unit_of(row)),
     )
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from stretto.api.kinds import QUEUE
+from stretto.api.kinds import POD_GROUP, QUEUE
 from stretto.api.meta import ObjectMeta
 from stretto.api.scheduling import Queue, QueueSpec
 from stretto.control.dispatcher.config import queue_config
@@ -13,7 +13,7 @@ from stretto.explain.why import Explanation, explain_pod
 from stretto.framework.profile import load_profile
 from stretto.plane import dispatcher_config
 from stretto.sim.pending import waiting_pods
-from stretto.testing import Harness, make_node, make_pod
+from stretto.testing import Harness, make_group, make_node, make_pod
 
 NOTES = {"stretto.dev/queue": "team"}
 
@@ -47,6 +47,17 @@ def test_the_limit_that_keeps_a_pod_waiting_is_the_reason() -> None:
     assert (said.dominant.code, said.dominant.tier) == (Code.QUEUE_LIMIT, Tier.QUOTA)
     words = "queue team has reached its limit: cpu 4 of 5 used, 2 asked"
     assert words in said.dominant.sentence
+
+
+def test_a_gang_under_a_limit_is_not_told_that_fewer_members_would_start() -> None:
+    at = harness(limit={"cpu": 6})
+    at.create(POD_GROUP, make_group("g", 3))
+    at.submit(*(make_pod(f"g{i}", cpu="2", group="g", annotations=NOTES) for i in range(3)))
+    at.settle()
+    said = told(at, "g0")
+    assert [cure.sentence for cure in said.cures] == [
+        "A higher limit, or pods of the queue that end."
+    ]
 
 
 def test_units_that_may_run_are_a_limit_too() -> None:

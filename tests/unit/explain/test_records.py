@@ -99,8 +99,9 @@ def test_a_placed_pod_has_its_steps(record: Path) -> None:
 
 
 def test_a_pending_pod_has_its_failed_attempts(record: Path) -> None:
-    steps = explain_pod(LoadedRun(record).scene, "web-3").steps
-    assert steps[-1].step == "no place"
+    said = explain_pod(LoadedRun(record).scene, "web-3")
+    assert said.steps[-1].step == "no place"
+    assert said.failed_attempts == 1
 
 
 def test_a_pod_of_another_scheduler_is_named_as_such(record: Path) -> None:
