@@ -50,17 +50,17 @@ def shell(plane: ControlPlane, text: str, folder: Path) -> subprocess.CompletedP
 
 
 class Deployed:
-    """One replica of the scheduler that a cluster's Deployment describes."""
+    """One replica of what a Deployment of the cluster describes."""
 
-    def __init__(self, plane: ControlPlane, folder: Path) -> None:
-        found = asked(plane, "/apis/apps/v1/namespaces/kube-system/deployments/stretto-scheduler")
+    def __init__(self, plane: ControlPlane, folder: Path, name: str = "stretto-scheduler") -> None:
+        found = asked(plane, f"/apis/apps/v1/namespaces/kube-system/deployments/{name}")
         spec = found["spec"]["template"]["spec"]
         container = spec["containers"][0]
         settings = spec["volumes"][0]["configMap"]["name"]
         data = asked(plane, f"/api/v1/namespaces/kube-system/configmaps/{settings}")["data"]
         folder.mkdir()
-        for name, text in data.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        for file, text in data.items():
+            (folder / file).write_text(text, encoding="utf-8")
         places = [each["mountPath"] for each in container["volumeMounts"][:2]]
         words = [_moved(word, places, folder) for word in container["args"]]
         makes = next(each for each in spec["initContainers"] if each["name"] == "certificate")
@@ -71,9 +71,9 @@ class Deployed:
         said = shell(plane, f"kubectl -n kube-system create token {shlex.quote(account)}", folder)
         token = said.stdout.strip()
         assert token, said.stderr
-        way_in = plane.credentials.kubeconfig("account", plane.server, {"token": token})
+        way_in = plane.credentials.kubeconfig(account, plane.server, {"token": token})
         #: The running process.
-        self.daemon = Daemon(way_in, folder / "log", *more)
+        self.daemon = Daemon(way_in, folder / "log", *more, verb=words[0])
 
     def __enter__(self) -> Self:
         self.daemon.__enter__()

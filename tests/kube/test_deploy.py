@@ -256,6 +256,7 @@ def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_pat
         ("--set replcas=3", "replcas"),
         ("--set image.tag=latest", "/image/tag"),
         ("--set tls.secret=ours", "/tls"),
+        ("--set roles.enabled=true,serviceAccount.create=false", "/serviceAccount/name"),
     ],
 )
 def test_values_that_make_no_sense_are_refused(

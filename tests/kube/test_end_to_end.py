@@ -4,20 +4,19 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stretto.api.kinds import PERSISTENT_VOLUME_CLAIM as CLAIM
 from stretto.api.kinds import POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.base.rng import Rng
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.paths import collection
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Outcome, Watch
+from stretto.stores.store import Outcome
 from tests.kube.daemon import Daemon, put
 from tests.kube.yard import Yard
 
@@ -235,87 +234,6 @@ def test_a_quota_survives_a_scheduler_that_is_killed(yard: Yard) -> None:
     yard.until(lambda: len(yard.places("web")) == 2 and set(yard.places("web")) != before)
 
 
-# ---------------------------------------------------------------- volumes
-
-
-def disk(yard: Yard, name: str, on: str) -> None:
-    """A volume that is there already, on one node."""
-    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [here]}]}
-    spec = {
-        "capacity": {"storage": "1Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": yard.space,
-        "local": {"path": "/x"},
-        "nodeAffinity": {"required": terms},
-    }
-    put(yard.plane, "/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": spec})
-
-
-def claim(yard: Yard, name: str) -> None:
-    """A claim that waits for its first pod."""
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": yard.space,
-        "resources": {"requests": {"storage": "1Gi"}},
-    }
-    path = f"/api/v1/namespaces/{yard.space}/persistentvolumeclaims"
-    put(yard.plane, path, {"metadata": {"name": name}, "spec": spec})
-
-
-def with_claim(yard: Yard, name: str) -> dict[str, Any]:
-    source = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
-    return yard.template("db", volumes=[source])
-
-
-def first_version(watch: Watch, holds: Callable[[dict[str, Any]], bool]) -> int:
-    """Version at which an object first was so."""
-    while events := watch.poll():
-        for event in events:
-            if holds(json.loads(event.record.body)):
-                return event.record.version
-    raise AssertionError("it never was")
-
-
-@pytest.fixture
-def attic(yard: Yard) -> Iterator[Yard]:
-    """A yard with a class of volumes that wait for their first pod."""
-    path = "/apis/storage.k8s.io/v1/storageclasses"
-    late = {"provisioner": "kubernetes.io/no-provisioner"}
-    late["volumeBindingMode"] = "WaitForFirstConsumer"
-    put(yard.plane, path, {"metadata": {"name": yard.space}, **late})
-    yield yard
-    for name in ("on-b", "spare"):
-        yard.plane.ask("DELETE", f"/api/v1/persistentvolumes/{yard.space}-{name}")
-
-
-def test_a_claim_is_bound_before_its_pod_and_where_its_volume_is(attic: Yard) -> None:
-    _, second = attic.nodes("a", "b")
-    store = KubeStore(KubeconfigAccess(attic.plane.kubeconfig), Rng(9))
-    watches = {kind: store.watch(kind, store.list(kind).version) for kind in (POD, CLAIM)}
-    disk(attic, f"{attic.space}-on-b", second)
-    claim(attic, "data")
-    attic.pod("db", with_claim(attic, "data"))
-    attic.until(lambda: attic.places() == {"db": second})
-    of_pod = first_version(watches[POD], lambda each: "nodeName" in each["spec"])
-    done = "pv.kubernetes.io/bind-completed"
-    of_claim = first_version(
-        watches[CLAIM], lambda each: done in each["metadata"].get("annotations", {})
-    )
-    assert of_claim < of_pod
-    store.close()
-
-
-def test_a_claim_without_a_volume_waits_and_its_pod_with_it(attic: Yard) -> None:
-    (node,) = attic.nodes("a")
-    claim(attic, "data")
-    attic.pod("db", with_claim(attic, "data"))
-    attic.pod("plain", attic.template("plain"))
-    attic.until(lambda: attic.places() == {"plain": node})
-    disk(attic, f"{attic.space}-spare", node)
-    attic.until(lambda: set(attic.places()) == {"plain", "db"})
-
-
 # ---------------------------------------------------------------- storms
 
 
@@ -370,6 +288,26 @@ def test_on_pools_of_their_own_no_node_is_overcommitted(yard: Yard) -> None:
     yard.until(lambda: len(yard.places("ours")) == len(yard.places("theirs")) == 8)
     assert yard.loads("ours") == Counter(dict.fromkeys(mine, 4))
     assert yard.loads("theirs") == Counter(dict.fromkeys(other, 4))
+
+
+def test_a_high_priority_asks_nobody_of_the_other_scheduler_to_leave(yard: Yard) -> None:
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    put(yard.plane, path, {"metadata": {"name": f"{yard.space}-top"}, "value": 1000})
+    yard.nodes("a", cpu="4")
+    yard.pod("theirs", yard.template("theirs", "3", schedulerName="default-scheduler"))
+    yard.until(lambda: set(yard.places()) == {"theirs"})
+    yard.pod("high", yard.template("high", "2", priorityClassName=f"{yard.space}-top"))
+
+    def said() -> str:
+        high = next(each for each in yard.pods() if each["metadata"]["name"] == "high")
+        return " ".join(c.get("message", "") for c in high["status"].get("conditions", []))
+
+    yard.until(lambda: "pods of other schedulers, which are left alone" in said())
+    assert set(yard.places()) == {"theirs"}
+    yard.pod("low", yard.template("low", "1"))
+    yard.until(lambda: set(yard.places()) == {"theirs", "low"})
+    yard.pod("mid", yard.template("mid", "1", priorityClassName=f"{yard.space}-top"))
+    yard.until(lambda: set(yard.places()) == {"theirs", "mid"})  # one of its own leaves
 
 
 def test_the_race_on_shared_nodes_is_seen_by_doctor(

@@ -19,6 +19,16 @@ OPEN = {Check.UNKNOWN_NODE}
 """What nobody keeps from happening while nodes go: a controller removes those pods."""
 
 
+def broken_laws(plane: ControlPlane) -> list[Finding]:
+    """Laws that what etcd holds breaks, in the whole cluster."""
+    store = KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(3))
+    try:
+        found = examine(subject_of(listed(store).records, NAMES)).broken
+    finally:
+        store.close()
+    return [each for each in found if each.check not in OPEN]
+
+
 class Yard:
     """Nodes with a label of their own, and pods that go nowhere else."""
 
@@ -101,9 +111,4 @@ class Yard:
 
     def broken(self) -> list[Finding]:
         """Laws that what etcd holds breaks, in the whole cluster."""
-        store = KubeStore(KubeconfigAccess(self.plane.kubeconfig), Rng(3))
-        try:
-            found = examine(subject_of(listed(store).records, NAMES)).broken
-        finally:
-            store.close()
-        return [each for each in found if each.check not in OPEN]
+        return broken_laws(self.plane)
