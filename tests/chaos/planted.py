@@ -46,6 +46,17 @@ HEAT: dict[str, dict[str, float]] = {
     },
     "the_file_is_written_after_the_answer": {"store_crash": 0.05},
 }
+#: Seeds at which a plant was found when the first ones missed it: they are tried first.
+FOUND: dict[str, int] = {
+    "an_unknown_bind_is_forgotten": 15,
+    "a_new_binder_adopts_nothing": 15,
+    "the_binder_does_not_check_rules": 33,
+    "a_gang_is_granted_in_part": 17,
+    "a_refusal_leaves_the_snapshot_as_it_is": 5,
+    "device_masks_are_not_compared": 13,
+    "the_end_of_a_node_is_missed": 12,
+    "the_store_binds_a_bound_pod_again": 4,
+}
 
 
 def plant(function: Plant) -> Plant:

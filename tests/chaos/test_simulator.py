@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,8 @@ pytestmark = pytest.mark.chaos
 
 STEPS = 80
 BUNCH = 10
+#: Seeds whose first steps meet every fault, as they are drawn today: they are tried first.
+EVENTFUL = (19, 1, 16, 45, 33, 36, 5, 10, 11, 18, 30)
 #: Without the compiled kernels, which take seconds to load in a child.
 HASH = """
 from msgspec.structs import replace
@@ -84,15 +85,19 @@ def test_a_masked_fault_leaves_the_decisions_of_others_alone() -> None:
     assert [f for f in whole.happened if f.kind == "b"] == part.happened
 
 
-def test_every_kind_of_fault_and_change_is_met() -> None:
-    met: Counter[str] = Counter()
-    weights: Counter[str] = Counter()
-    for seed in (*range(60), 103):
-        met.update(run_seed(seed, 50).fired)
-        weights.update(kind for kind, weight in draw(seed).weights.items() if weight)
-    rare = {"store_crash", "crash evictor.after-write"}
-    assert set(HIGHEST_ODDS) - rare - set(met) == set()
-    assert set(weights) >= {*CHANGES, *PUSHING}
+def test_every_kind_of_fault_is_met() -> None:
+    missed = set(HIGHEST_ODDS) - {"store_crash", "crash evictor.after-write"}  # these are rare
+    for seed in (*EVENTFUL, *range(60), 103):
+        missed -= set(run_seed(seed, 50).fired)
+        if not missed:
+            break
+    assert missed == set()
+
+
+def test_every_kind_of_change_is_drawn() -> None:
+    weights = [draw(seed).weights for seed in range(60)]
+    drawn = {kind for each in weights for kind, weight in each.items() if weight}
+    assert drawn >= {*CHANGES, *PUSHING}
 
 
 def test_every_fault_of_the_store_is_known() -> None:

@@ -1,0 +1,84 @@
+"""Case 24 of the inventory: victims that never die, or of which only some go, under each profile.
+
+kubernetes#95752 and #66549: the preemptor was stuck on the node for good, and so was the room that
+the victims who went had left. There is a deadline; after it the pod is scheduled anew.
+"""
+
+import msgspec
+import pytest
+
+from stretto.api.kinds import POD
+from stretto.stores.store import Patch
+from stretto.testing import Harness, make_node, make_pod
+
+pytestmark = [
+    pytest.mark.chaos,
+    pytest.mark.parametrize("profile", ["default", "kube-parity"]),
+]
+
+DEADLINE = 120.0
+"""Seconds that a preemptor waits for its victims unless the profile says otherwise."""
+
+
+def low(name: str, node: str, cpu: str = "4", *, held: bool = False, priority: int = 0) -> bytes:
+    """A running pod; a held one does not go when it is deleted."""
+    body = msgspec.json.decode(make_pod(name, cpu=cpu, node=node, priority=priority))
+    if held:
+        body["metadata"]["finalizers"] = ["stretto.dev/test"]
+    return msgspec.json.encode(body)
+
+
+def cluster(profile: str, *pods: bytes) -> Harness:
+    """Two nodes of four cores with running pods on them."""
+    made = Harness([make_node(n, cpu="4") for n in ("a", "b")], profile=profile)
+    made.submit(*pods)
+    made.settle()
+    return made
+
+
+def let_go(harness: Harness, name: str) -> None:
+    harness.store.patch(POD, [Patch("default", name, {"metadata": {"finalizers": None}})])
+
+
+def sound(harness: Harness) -> bool:
+    """Nothing is charged that is not there, and no room is kept for anybody."""
+    kept = harness.plane.cluster.evictions.nominations
+    return not (kept or harness.breaches() or harness.plane.dispatcher.audit())
+
+
+def test_case_24_a_victim_that_never_dies_does_not_keep_its_preemptor_for_ever(
+    profile: str,
+) -> None:
+    made = cluster(profile, low("stuck", "a", held=True), low("soft", "b", priority=5))
+    made.submit(make_pod("big", cpu="4", priority=10))
+    made.settle(DEADLINE / 2)
+    assert made.node_of("big") == ""  # the less important victim was asked first, and is waited for
+    made.settle(2 * DEADLINE)
+    assert made.node_of("big") == "b"
+    assert sound(made)
+
+
+def test_case_24_room_that_only_some_victims_left_is_given_free_after_the_deadline(
+    profile: str,
+) -> None:
+    pods = low("goes", "a", "2"), low("stuck", "a", "2", held=True), low("keeper", "b", priority=10)
+    made = cluster(profile, *pods)
+    made.submit(make_pod("big", cpu="4", priority=10))
+    made.settle(1.0)
+    made.submit(make_pod("small", cpu="2", priority=5))
+    made.settle(DEADLINE / 2)
+    assert (made.node_of("big"), made.node_of("small")) == ("", "")  # the room is kept for big
+    made.settle(2 * DEADLINE)
+    assert (made.node_of("big"), made.node_of("small")) == ("", "a")
+    assert sound(made)
+
+
+def test_case_24_the_last_victim_may_go_as_late_as_the_deadline_lets_it(profile: str) -> None:
+    pods = low("goes", "a", "2"), low("late", "a", "2", held=True), low("keeper", "b", priority=10)
+    made = cluster(profile, *pods)
+    made.submit(make_pod("big", cpu="4", priority=10))
+    made.settle(DEADLINE - 20)
+    let_go(made, "late")
+    made.settle(10.0)
+    assert made.node_of("big") == "a"
+    assert sound(made)
