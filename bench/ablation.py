@@ -8,18 +8,14 @@ are medians; the factors of the whole engine are of CPU time, which neighbours d
 """
 
 import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
-from record import commit, machine
+from record import PERFORMANCE, commit, keep, machine, write
 
 from stretto.lab.ablation import Ablation, AblationAsked, run_ablation
 from stretto.lab.ablation_victims import preemption
 
-HERE = Path(__file__).parent
-START, END = "<!-- ablation -->", "<!-- /ablation -->"
 CLAIMS = {
     "Snapshot by the change log": "four orders of magnitude on synchronisation",
     "Slots by zone": "half of the cost was in making the list anew",
@@ -50,16 +46,13 @@ def table(found: dict[int, list[Ablation]]) -> list[str]:
 
 def write_page(record: dict[str, Any], found: dict[int, list[Ablation]]) -> None:
     """Put the figures into the page on performance."""
-    page = HERE.parent / "docs" / "performance.md"
-    head, _, rest = page.read_text().partition(START)
-    _, _, tail = rest.partition(END)
     host = record["machine"]
     about = (
         f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, Python "
         f"{host['python']}, NumPy {host['numpy']}, numba {host['numba']}, load "
         f"{host['load_before']:.1f} before."
     )
-    page.write_text(head + START + "\n" + "\n".join([about, "", *table(found)]) + "\n" + END + tail)
+    write(PERFORMANCE, "ablation", [about, "", *table(found)])
 
 
 def main() -> None:
@@ -79,11 +72,8 @@ def main() -> None:
         "machine": host,
         "sizes": {str(nodes): msgspec.to_builtins(parts) for nodes, parts in found.items()},
     }
-    target = HERE / "results" / f"ablation-{commit()}.json"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps(record, indent=1) + "\n")
+    keep("ablation", record)
     write_page(record, found)
-    print(f"recorded in {target.relative_to(HERE.parent)}")
 
 
 if __name__ == "__main__":

@@ -10,16 +10,12 @@ into the plot beside it.
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
-from record import commit, machine, measure
+from record import DOCS, HERE, PERFORMANCE, commit, keep, machine, measure, write
 
 from stretto.sim.plots import Line, Words, curves_png
 
-HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
-START, END = "<!-- curves -->", "<!-- /curves -->"
 PLAIN = {"nodes": 20_000, "running": 200_000, "classes": 200, "rate": 0, "rounds": 3}
 CURVES: dict[str, tuple[int, ...]] = {
     "nodes": (5_000, 10_000, 20_000, 50_000, 100_000),
@@ -63,10 +59,7 @@ def table(record: dict[str, Any]) -> list[str]:
 
 def write_page(record: dict[str, Any]) -> None:
     """Put the figures into the page on performance, and the plot beside it."""
-    page = DOCS / "performance.md"
-    head, _, rest = page.read_text().partition(START)
-    _, _, tail = rest.partition(END)
-    page.write_text(head + START + "\n" + "\n".join(table(record)) + "\n" + END + tail)
+    write(PERFORMANCE, "curves", table(record))
     for curve, points in record["curves"].items():
         at = [max(1, each["value"]) for each in points]
         lines = [
@@ -92,7 +85,7 @@ def main() -> None:
         if asked.only in ("", curve):
             record["curves"][curve] = [point(curve, value, asked.pods) for value in values]
             print(curve, record["curves"][curve], flush=True)
-            target.write_text(json.dumps(record, indent=1) + "\n")
+            keep("curves", record)
     if len(record["curves"]) == len(CURVES):
         write_page(record)
 

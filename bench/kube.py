@@ -2,9 +2,10 @@
 
     python bench/kube.py [--only TEXT] [--nodes N] [--rounds N]
 
-The runs are those of ``bench/workloads/kube.yaml``. Results go to
-``bench/results/kube-COMMIT.json``; a full run also puts the table into ``docs/bench-kube.md`` and
-the plots beside it. The machine should be idle: API server, etcd, scheduler and loader share it.
+The runs are those of ``bench/workloads/kube.yaml``, workload by workload. Results go to
+``bench/results/kube-COMMIT.json`` as far as they have come: who is stopped goes on from there with
+the same command. A full record also puts the table into ``docs/bench-kube.md``, with the plots
+beside it. The machine should be idle: API server, etcd, scheduler and loader share it.
 """
 
 import argparse
@@ -15,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from record import commit, machine
+from record import DOCS, commit, keep, machine, table, write
 
 HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
-START, END = "<!-- kube -->", "<!-- /kube -->"
 COLUMNS = (
     "workload",
     "pods/s",
@@ -43,7 +42,11 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         words += [f"--{key}", str(value)]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
-    return {name: each for name, each in found.items() if isinstance(each, dict)}
+    results = {name: each for name, each in found.items() if isinstance(each, dict)}
+    for result in results.values():
+        for side in filter(None, (result["stretto"], result["kube-scheduler"])):
+            del side["curve"]  # the plot shows it
+    return results
 
 
 def shown(value: float | None, digits: int = 0) -> str:
@@ -73,21 +76,23 @@ def cells(run: dict[str, Any], name: str, found: dict[str, Any]) -> list[str]:
 
 def write_page(record: dict[str, Any]) -> None:
     """Put the table into the page."""
-    page = DOCS / "bench-kube.md"
-    head, _, rest = page.read_text().partition(START)
-    tail = rest.partition(END)[2]
     host = record["machine"]
     where = f"{host['cores']} cores of {host['cpu']}, Python {host['python']}"
-    lines = [
-        f"Commit {record['commit']}, {where}, load {host['load_before']:.1f} before.",
-        "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "| " + " | ".join("---" for _ in COLUMNS) + " |",
+    about = f"Commit {record['commit']}, {where}, load {host['load_before']:.1f} before."
+    rows = [
+        cells(run, name, found) for run in record["runs"] for name, found in run["result"].items()
     ]
-    for run in record["runs"]:
-        for name, found in run["result"].items():
-            lines.append("| " + " | ".join(cells(run, name, found)) + " |")
-    page.write_text(head + START + "\n" + "\n".join(lines) + "\n" + END + tail)
+    write(DOCS / "bench-kube.md", "kube", [about, "", *table(COLUMNS, rows)])
+
+
+def begun(every: list[dict[str, Any]]) -> dict[str, Any]:
+    """The record of this commit as far as it has come."""
+    target = HERE / "results" / f"kube-{commit()}.json"
+    if target.exists():
+        found: dict[str, Any] = json.loads(target.read_text())
+        return found
+    runs = [{**run, "result": {}} for run in every]
+    return {"commit": commit(), "machine": machine(), "runs": runs}
 
 
 def main() -> None:
@@ -98,14 +103,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="instead of each run's own")
     asked = parser.parse_args()
     instead = {key: getattr(asked, key) for key in ("nodes", "rounds") if getattr(asked, key)}
-    host = machine()
-    every = yaml.safe_load((HERE / "workloads" / "kube.yaml").read_text())
-    chosen = [run for run in every if asked.only in run["name"]]
-    runs = [{**run, "result": measure({**run["options"], **instead})} for run in chosen]
-    record = {"commit": commit(), "machine": host, "runs": runs}
-    target = HERE / "results" / f"kube-{commit()}.json"
-    target.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"recorded in {target.relative_to(HERE.parent)}")
+    record = begun(yaml.safe_load((HERE / "workloads" / "kube.yaml").read_text()))
+    for run in record["runs"]:
+        options = {**run["options"], **instead}
+        names = [] if asked.only not in run["name"] else options["workload"].split(",")
+        for name in names:
+            if name not in run["result"]:
+                run["result"] |= measure({**options, "workload": name})
+                keep("kube", record)
     if not asked.only and not asked.nodes:
         write_page(record)
 

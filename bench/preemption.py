@@ -1,6 +1,7 @@
 """Preemption at size: every preemptor needs victims, on 20,000 nodes of 50 pods.
 
-    python bench/preemption.py --json bench/results/preemption.json
+    python bench/preemption.py --record
+    python bench/preemption.py --only "with budgets" --part different --part identical
     python bench/preemption.py --nodes 2000 --count 200          # a quick look
 
 What is timed is the decision as a shard makes it: the best of all nodes and who must leave it,
@@ -19,6 +20,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from record import commit, keep, machine
 
 from stretto.api.kinds import NODE, POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import ManualClock
@@ -29,12 +31,13 @@ from stretto.framework.rehearsal import Preemptor, Rehearsal
 from stretto.plane import Plane, PlaneConfig
 from stretto.state.claims import NO_ROWS, Plan
 from stretto.stores.memory import MemoryStore
-from stretto.stores.store import Record
+from stretto.stores.store import Deletion, Record
 from stretto.testing import make_node, make_pod
 
 PRIORITIES = tuple(range(0, 800, 100))
 SHAPES = ((500, 512), (1000, 2048), (1500, 1024))
 NAMESPACES = 50
+PARTS = ("different", "identical", "impossible", "whole plane")
 GOALS = {"different": (1_000, 300), "identical": (100_000, 20_000)}
 
 
@@ -45,6 +48,7 @@ class Field:
         """Every node has so many pods of three sizes and eight priorities."""
         self.rng, self.clock = Rng(1), ManualClock()
         self.store = MemoryStore(self.clock, Rng(0))
+        gc.disable()  # a million records hold no circles
         self.store.seed(self._records(nodes, pods, budgets))
         config = PlaneConfig(load_profile("default"), tier=tier)
         self.plane = Plane(config, self.store, self.clock)
@@ -52,6 +56,8 @@ class Field:
         pods = self.plane.cluster.pods
         pods.started[: pods.length] = self.rng.numpy().random(pods.length)
         self.waiting = 0
+        gc.enable()
+        gc.freeze()
 
     def _records(self, nodes: int, pods: int, budgets: bool) -> list[Record]:
         made: list[Record] = []
@@ -85,18 +91,27 @@ class Field:
 
     def submit(self, bodies: Sequence[bytes]) -> list[int]:
         """Pods that wait, known to the plane; their rows."""
-        before = set(self.plane.cluster.pods.rows().tolist())
+        before = self.plane.cluster.pods.rows()
         self.store.create(POD, bodies)
+        self._follow()
+        return np.setdiff1d(self.plane.cluster.pods.rows(), before).tolist()
+
+    def withdraw(self) -> None:
+        """Those that wait are wanted no more."""
+        gone = [Deletion("default", f"w{number + 1}") for number in range(self.waiting)]
+        self.store.delete(POD, gone)
+        self._follow()
+
+    def _follow(self) -> None:
         while self.plane.pump.poll(self.clock.monotonic()):
             pass
-        return sorted(set(self.plane.cluster.pods.rows().tolist()) - before)
 
     def preemptors(self, count: int, *, alike: bool, cpu: int = 0) -> list[bytes]:
         """Pods above everybody, each of its own size or all of one."""
-        self.waiting += count
+        first, self.waiting = self.waiting + 1, self.waiting + count
         return [
             make_pod(
-                f"w{self.waiting - i}",
+                f"w{first + i}",
                 cpu=f"{cpu or (2000 if alike else self.rng.randint(1001, 6000))}m",
                 memory=f"{1024 if alike else 512 + i}Mi",
                 priority=1000,
@@ -146,11 +161,14 @@ def impossible(field: Field, count: int) -> dict[str, float]:
     return {"microseconds": 1e6 * wall / count, "microseconds_cpu": 1e6 * cpu / count}
 
 
-def whole(field: Field) -> dict[str, float]:
+def whole(field: Field, count: int) -> dict[str, float]:
     """Preemptors a second through a whole plane: found, judged, evicted, bound.
 
-    They are those of the other measurements: some of their own size, most alike, some impossible.
+    Half of them are of their own size, half alike.
     """
+    field.withdraw()
+    bodies = field.preemptors(count // 2, alike=False) + field.preemptors(count // 2, alike=True)
+    field.submit(bodies)
     wall, cpu = time.perf_counter(), time.process_time()
     field.plane.run_until_idle()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -189,6 +207,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             continue
         BODIES.clear()
         report["with budgets" if budgets else "without budgets"] = measure_one(options, budgets)
+        gc.unfreeze()
         gc.collect()  # a million pods must not stand in memory twice
     report["goals"] = {name: {"goal": g, "floor": f} for name, (g, f) in GOALS.items()}
     report["load_average"] = os.getloadavg()[0]
@@ -197,14 +216,18 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def measure_one(options: argparse.Namespace, budgets: bool) -> dict[str, Any]:
     """Every figure of one cluster."""
+    started = time.process_time()
     field = Field(options.nodes, options.pods, budgets=budgets, tier=options.tier)
-    part: dict[str, Any] = {}
-    rows = field.submit(field.preemptors(options.count, alike=False))
-    part["different"] = timed(field, rows)
-    rows = field.submit(field.preemptors(20 * options.count, alike=True))
-    part["identical"] = timed(field, rows)
-    part["impossible"] = impossible(field, options.count)
-    part["whole plane"] = whole(field)
+    part: dict[str, Any] = {"setup_s_cpu": time.process_time() - started}
+    count, asked = options.count, options.part or PARTS
+    if "different" in asked:
+        part["different"] = timed(field, field.submit(field.preemptors(count, alike=False)))
+    if "identical" in asked:
+        part["identical"] = timed(field, field.submit(field.preemptors(20 * count, alike=True)))
+    if "impossible" in asked:
+        part["impossible"] = impossible(field, count)
+    if "whole plane" in asked:
+        part["whole plane"] = whole(field, options.whole)
     print(msgspec.json.format(msgspec.json.encode(part)).decode(), file=sys.stderr)
     return part
 
@@ -217,9 +240,16 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1_000)
     parser.add_argument("--tier", default="auto")
     parser.add_argument("--only", choices=("with budgets", "without budgets"))
+    parser.add_argument("--part", action="append", choices=PARTS, help="these figures alone")
+    parser.add_argument("--whole", type=int, default=2_000, help="preemptors of the whole plane")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--record", action="store_true", help="keep the figures with the commit")
     options = parser.parse_args()
-    text = msgspec.json.format(msgspec.json.encode(measure(options)))
+    where = {"commit": commit(), "machine": machine()}
+    report = measure(options) | where
+    if options.record:
+        keep("preemption", report)
+    text = msgspec.json.format(msgspec.json.encode(report))
     if options.json is not None:
         options.json.write_bytes(text + b"\n")
     print(text.decode())

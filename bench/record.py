@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ COLUMNS = (
     "conflicts",
     "equal",
 )
-START, END = "<!-- engine -->", "<!-- /engine -->"
+DOCS = HERE.parent / "docs"
+PERFORMANCE = DOCS / "performance.md"
 
 
 def machine() -> dict[str, Any]:
@@ -59,6 +61,29 @@ def commit() -> str:
     """The commit that is measured, marked when files differ from it."""
     words = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def keep(name: str, record: dict[str, Any]) -> None:
+    """Keep the figures under the commit that was measured."""
+    target = HERE / "results" / f"{name}-{commit()}.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"recorded in {target.relative_to(HERE.parent)}")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a table in a page."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def write(page: Path, mark: str, lines: list[str]) -> None:
+    """Put lines between a page's marks."""
+    start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
+    head, found, rest = page.read_text().partition(start)
+    if not found:
+        sys.exit(f"{page} has no {start}")
+    page.write_text(head + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2])
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
@@ -98,23 +123,14 @@ def cells(workload: dict[str, Any]) -> list[str]:
 
 def write_page(record: dict[str, Any]) -> None:
     """Put the figures into the page on performance."""
-    page = HERE.parent / "docs" / "performance.md"
-    head, _, rest = page.read_text().partition(START)
-    _, _, tail = rest.partition(END)
     host = record["machine"]
     machine = (
         f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, "
         f"Python {host['python']}, NumPy {host['numpy']}, numba {host['numba']}, "
         f"load {host['load_before']:.1f} at the end."
     )
-    lines = [
-        machine,
-        "",
-        "| " + " | ".join(COLUMNS) + " |",
-        "| " + " | ".join("---" for _ in COLUMNS) + " |",
-    ]
-    lines += ["| " + " | ".join(cells(each)) + " |" for each in record["workloads"]]
-    page.write_text(head + START + "\n" + "\n".join(lines) + "\n" + END + tail)
+    rows = [cells(each) for each in record["workloads"]]
+    write(PERFORMANCE, "engine", [machine, "", *table(COLUMNS, rows)])
 
 
 def main() -> None:
@@ -137,13 +153,10 @@ def main() -> None:
             f"{result['kernel_us_per_pod']:>7.2f} us kernel  p99 {result['p99_ms']} ms  "
             f"{result['rss_mb']:,.0f} MB  conflicts {result['conflicts']:.2%}"
         )
-    target = HERE / "results" / f"engine-{commit()}.json"
-    target.parent.mkdir(exist_ok=True)
     record = {"commit": commit(), "machine": machine(), "workloads": found}
-    target.write_text(json.dumps(record, indent=1) + "\n")
+    keep("engine", record)
     if not asked.only:
         write_page(record)
-    print(f"recorded in {target.relative_to(HERE.parent)}")
 
 
 if __name__ == "__main__":

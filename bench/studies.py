@@ -15,10 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from record import commit
+from record import DOCS, HERE, PERFORMANCE, commit, write
 
-HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs"
 SHOWN_MS = (1.0, 10.0, 100.0)
 """Decision times of the shards' table; the plots show all."""
 
@@ -149,15 +147,6 @@ def span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def write(page: Path, mark: str, lines: list[str]) -> None:
-    """Put lines between a page's marks."""
-    start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
-    head, found, rest = page.read_text().partition(start)
-    if not found:
-        sys.exit(f"{page} has no {start}")
-    page.write_text(head + start + "\n" + "\n".join(lines) + "\n" + end + rest.partition(end)[2])
-
-
 def main() -> None:
     """Run and record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -167,7 +156,7 @@ def main() -> None:
     if asked.only in ("", "omega"):
         write(DOCS / "omega.md", "omega", omega_table(run("omega")["points"]))
     if asked.only in ("", "shards"):
-        write(DOCS / "performance.md", "shards", shards_table(run("shards")["points"]))
+        write(PERFORMANCE, "shards", shards_table(run("shards")["points"]))
     if asked.only in ("", "forecast") and asked.data is not None:
         write(DOCS / "forecast.md", "forecast", forecast_table(asked.data))
     if asked.only in ("", "one-pool"):

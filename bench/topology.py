@@ -14,14 +14,20 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stretto.api.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
+from stretto.framework.kernels_within import _undo_unit
 from stretto.framework.placement import Request
+from stretto.framework.zone_program import Work
+from stretto.state.claims import Plan
 from stretto.state.invariants import check_all, overcommitted
+from stretto.state.topology import ZONE_WIDTH
+from stretto.state.topology_layout import MAX_ZONES
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_group, make_node, make_pod
 
@@ -225,42 +231,85 @@ def gangs(racks: int, rounds: int) -> dict[str, Any]:
 
 
 def rolled_back(rounds: int) -> dict[str, Any]:
-    """A gang of 1,000 in a place for 999: all of them taken and given back, against only taken."""
+    """A gang of 1,000 given back, each step by a clock of its own: the shard's, the binder's."""
+    return {"by_the_shard": given_back_by_shard(rounds)} | {
+        f"by_the_binder{'_from_numa_nodes' if bound else ''}": given_back_by_binder(rounds, bound)
+        for bound in (False, True)
+    }
+
+
+def given_back_by_shard(rounds: int) -> dict[str, Any]:
+    """999 places that a gang of 1,000 took on a snapshot, given back by the kernel."""
     harness = Harness([make_node(f"n{i}", cpu="7", labels={"pen": "p"}) for i in range(333)])
     harness.create(POD_GROUP, make_group("last", 1000, **affinity("pen")))
-    harness.submit(*(make_pod(f"last-{i}", cpu="2", group="last") for i in range(1000)))
     runtime = harness.plane.shards[0].runtime
-    requests: list[Request] = []
-    place = runtime.place
+    calls: list[tuple[Any, Any, Work]] = []
+    call = runtime._call  # type: ignore[attr-defined]  # noqa: SLF001 (a stage of its own)
 
-    def watched(request: Request) -> Any:
-        requests.append(request)
-        return place(request)
+    def watched(*asked: Any) -> int:
+        calls.append(asked)
+        return int(call(*asked))
 
-    runtime.place = watched  # type: ignore[method-assign]
+    runtime._call = watched  # type: ignore[attr-defined]  # noqa: SLF001
+    harness.submit(*(make_pod(f"last-{i}", cpu="2", group="last") for i in range(1000)))
     harness.settle()
-    runtime.place = place  # type: ignore[method-assign]
-    whole = next(request for request in requests if len(request.class_ids) == 1000)
-    runtime.sync()
-    before = runtime.columns.free.copy()
-    rolled, placed = [], []
-    short = Request(whole.class_ids[:999], [0, 999], [999], rows=whole.rows[:999])
-    found = 0
+    program, state, work = calls[-1]
+    zones, asks, caps, search, job = work
+    free, before = runtime.columns.free, runtime.columns.free.copy()
+    short = job._replace(start=np.array([0, 999], np.int32), at_least=np.array([999], np.int32))
+    place = [0] * (int(search.slots.max()) + 1)
+    for p, slot in enumerate(search.slots.tolist()):
+        place[slot] = p
+    classes, places = len(job.class_id), len(search.slots)
+    book = (
+        np.zeros((classes, places), np.int32),
+        np.zeros((classes, places), np.int32),
+        np.full(classes, -1, np.int64),
+        np.zeros(classes, np.int64),
+        np.zeros(1, np.int32),
+        np.zeros(1, np.int64),
+        np.zeros((0, places), np.int32),
+        np.zeros(classes, np.int32),
+        (np.zeros((0, 0), np.int16), np.zeros(0, np.uint8)),
+    )
+    held = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
+    spent, taken = [], 0
     for _ in range(rounds + 1):
-        rolled.append(timed(lambda: place(whole)))
-        no_trace = bool((runtime.columns.free == before).all())
-        placed.append(timed(lambda: place(short)))
-        found = int((before - runtime.columns.free)[0].sum()) // 2000
-        runtime.columns.free[:] = before
-        runtime.columns.append(np.arange(runtime.columns.size))
-    tried, kept = median(rolled[1:]), median(placed[1:])
-    return {
-        "taking_and_giving_back": tried,
-        "taking_alone": kept,
-        "giving_back_cpu_ms": round(tried["cpu_ms"] - kept["cpu_ms"], 3),
-        "taken": found,
-        "no_trace": no_trace,
-    }
+        runtime.columns.room_in_log(4000)
+        call(program, state, work._replace(job=short))
+        taken = int((before - free)[0].sum()) // 2000
+        short.slot[:999] = [place[slot] for slot in short.slot[:999].tolist()]
+        give = (program, state, zones, asks, caps, search, short, 0, book, held)
+        spent.append(timed(partial(_undo_unit, *give)))
+    return {**median(spent[1:]), "taken": taken, "no_trace": bool((free == before).all())}
+
+
+def given_back_by_binder(rounds: int, bound: bool) -> dict[str, Any]:
+    """The charges of 999 claims of a gang whose last claim does not hold, taken back."""
+    harness = Harness([make_node(f"n{i}", cpu="8") for i in range(334)])
+    reports = (numa_report(f"n{i}", 1, 4) for i in range(334))
+    harness.create(CUSTOM_NODE_RESOURCE, *reports)
+    harness.create(POD_GROUP, make_group("last", 999))
+    notes = numa_notes(exclusive=False) if bound else {}
+    cluster, clean, spent = harness.plane.cluster, list[bool](), list[Timed]()
+    judge = harness.plane.binder._judge  # noqa: SLF001 (a stage of its own)
+    decide = judge.judge
+
+    def watched(plan: Plan) -> Any:
+        for _ in range(rounds + 1 if len(plan.rows) == 999 else 0):
+            before = cluster.ledger.used.copy(), cluster.topology.taken.copy()
+            granted = decide(plan).granted.tolist()
+            spent.append(timed(partial(judge.take_back, plan, granted)))
+            after = cluster.ledger.used, cluster.topology.taken
+            same = all((a == b).all() for a, b in zip(before, after, strict=True))
+            clean.append(same and len(granted) == 999)
+        return decide(plan)
+
+    judge.judge = watched  # type: ignore[method-assign]
+    members = range(999)
+    harness.submit(*(make_pod(f"m{i}", cpu="1", group="last", annotations=notes) for i in members))
+    harness.settle()
+    return {**median(spent[1:]), "no_trace": all(clean), "laws_hold": not check_all(cluster)}
 
 
 def main() -> None:

@@ -1,101 +1,239 @@
-"""Pods with volumes on the fast path: a whole plane over the memory store, in CPU seconds.
+"""Pods with volumes: ``python bench/volumes.py [made|limits|local ...] [--record]``.
 
-    python bench/volumes.py [NODES] [PODS] [KIND]
-
-Every pod names one claim of its own whose class waits for its first consumer. ``made``: the volume
-is made where the pod goes; ``local``: one is taken from those that a few nodes reach; ``limits``:
-made, and every node takes so many of the driver's. Claims, volumes and pods exist before the clock
-starts; it stops when all pods are bound in the store.
+A whole plane over the memory store on 20,000 nodes with 1,000,000 running pods, one on each node
+with a bound volume. Every new pod (2.8 kB) names one claim of its own whose class waits for its
+first consumer. ``made``: the volume is made where the pod goes; ``limits``: made, and every node
+takes 16 of the driver's; ``local``: one is taken from those that the nodes of a zone reach. Claims
+and volumes stand in the store before the clock starts; reading them, creating the pods, and all
+that follows until they are bound, is timed. Each run is checked: every pod is bound, each local
+volume is kept for one claim, and no node has more volumes than its driver allows.
 """
 
+import argparse
+import gc
+import json
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+from domains import ENVIRONMENT, SUBMIT
+from record import PERFORMANCE, commit, keep, machine, table, write
 
 from stretto.api.kinds import (
     CSI_NODE,
+    NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     STORAGE_CLASS,
     Kind,
 )
-from stretto.testing import Harness, make_node, make_pod
+from stretto.base.clock import WallClock
+from stretto.base.rng import Rng
+from stretto.framework.profile import load_profile
+from stretto.plane import Plane, PlaneConfig
+from stretto.stores.memory import MemoryStore
+from stretto.stores.store import Outcome, Record
+from stretto.testing import make_node
 
+CASES = ("made", "limits", "local")
+GOAL, FLOOR = 5_000, 2_000
 WAIT = "WaitForFirstConsumer"
 DRIVER = "csi.example.com"
 ZONE = "topology.kubernetes.io/zone"
+ZONES = 10
+COUNT = 16
+SIZE = {"requests": {"storage": "5Gi"}}
 
 
-def put(harness: Harness, kind: Kind, *objects: dict[str, Any]) -> None:
-    """Create objects of one kind."""
-    typed = ({"apiVersion": kind.api_version, "kind": kind.kind, **each} for each in objects)
-    harness.create(kind, *map(msgspec.json.encode, typed))
+def pod(claim: str) -> tuple[bytes, bytes, bytes]:
+    """A pod, cut where its name and its claim's name go; one without a claim for the empty name."""
+    requests = {"cpu": "100m", "memory": "256Mi"}
+    container = {"name": "main", "resources": {"requests": requests}, "env": ENVIRONMENT}
+    spec: dict[str, Any] = {"schedulerName": "stretto", "containers": [container]}
+    if claim:
+        spec["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]
+    made = {"metadata": {"name": "@", "namespace": "default"}, "spec": spec}
+    head, _, tail = json.dumps(made, separators=(",", ":")).encode().partition(b'"@"')
+    middle, _, end = tail.partition(b"#")
+    return head + b'"', b'"' + middle, end
 
 
-def site(nodes: int, kind: str) -> Harness:
-    """A fleet in ten zones with one storage class."""
-    harness = Harness([make_node(f"n{i}", cpu="64", zone=f"z{i % 10}") for i in range(nodes)])
-    made = "kubernetes.io/no-provisioner" if kind == "local" else DRIVER
-    fields = {"provisioner": made, "volumeBindingMode": WAIT}
-    put(harness, STORAGE_CLASS, {"metadata": {"name": "disk"}, **fields})
-    if kind == "limits":
-        drivers = [{"name": DRIVER, "nodeID": "x", "allocatable": {"count": 16}}]
-        put(
-            harness,
-            CSI_NODE,
-            *({"metadata": {"name": f"n{i}"}, "spec": {"drivers": drivers}} for i in range(nodes)),
+class Bench:
+    """One case on a plane."""
+
+    def __init__(self, case: str, nodes: int, running: int) -> None:
+        self.case, self.nodes, self.made = case, nodes, 0
+        self.clock = WallClock()
+        self.store = MemoryStore(self.clock, Rng(1), 8192)
+        self.pieces = pod("#")
+        self._put(
+            NODE,
+            [
+                make_node(f"n{i:05}", cpu="64", memory="256Gi", zone=f"z{i % ZONES}")
+                for i in range(nodes)
+            ],
         )
-    return harness
+        maker = "kubernetes.io/no-provisioner" if case == "local" else DRIVER
+        fields = {"provisioner": maker, "volumeBindingMode": WAIT}
+        self._objects(STORAGE_CLASS, [{"metadata": {"name": "disk"}, **fields}])
+        if case == "limits":
+            drivers = [{"name": DRIVER, "nodeID": "x", "allocatable": {"count": COUNT}}]
+            each = ({"metadata": {"name": f"n{i:05}"}} for i in range(nodes))
+            self._objects(CSI_NODE, [one | {"spec": {"drivers": drivers}} for one in each])
+        if running:
+            self._objects(PERSISTENT_VOLUME, [self._bound(i) for i in range(nodes)])
+            self._objects(PERSISTENT_VOLUME_CLAIM, [self._holding(i) for i in range(nodes)])
+        self.store.seed(self._running(running))
+        self.plane = Plane(PlaneConfig(profile=load_profile("default")), self.store, self.clock)
+        self.plane.run_until_idle()
+        self.place(SUBMIT)
+        gc.collect()
+        gc.freeze()
+
+    def _put(self, kind: Kind, bodies: Sequence[bytes]) -> None:
+        assert all(reply.outcome is Outcome.OK for reply in self.store.create(kind, bodies))
+
+    def _objects(self, kind: Kind, objects: Sequence[dict[str, Any]]) -> None:
+        typed = ({"apiVersion": kind.api_version, "kind": kind.kind, **each} for each in objects)
+        self._put(kind, [msgspec.json.encode(each) for each in typed])
+
+    def _running(self, running: int) -> Iterator[Record]:
+        """Running pods: the first of each node has a bound volume."""
+        head, tail, _ = pod("")
+        body, (start, middle, end) = head + b"run" + tail, self.pieces
+        for i in range(running):
+            name, node = f"run-{i:07}", f"n{i % self.nodes:05}"
+            mine = start + name.encode() + middle + b"run-%05d" % i + end
+            yield Record(
+                POD, "default", name, f"u-{i:07}", 1, mine if i < self.nodes else body, node
+            )
+
+    def _bound(self, i: int) -> dict[str, Any]:
+        found = self._volume(f"run-{i:05}", i)
+        found["spec"]["claimRef"] = {"namespace": "default", "name": f"run-{i:05}"}
+        found["spec"]["csi"] = {"driver": DRIVER, "volumeHandle": f"run-{i:05}"}
+        return found | {"status": {"phase": "Bound"}}
+
+    def _holding(self, i: int) -> dict[str, Any]:
+        found = self._claim(f"run-{i:05}")
+        found["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+        found["spec"]["volumeName"] = f"run-{i:05}"
+        return found
+
+    def _claim(self, name: str) -> dict[str, Any]:
+        spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "disk", "resources": SIZE}
+        return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+    def _volume(self, name: str, number: int) -> dict[str, Any]:
+        term = {"key": ZONE, "operator": "In", "values": [f"z{number % ZONES}"]}
+        spec = {
+            "capacity": {"storage": "5Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "disk",
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}},
+        }
+        return {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Available"}}
+
+    def place(self, count: int) -> tuple[float, float]:
+        """Submit pods and wait until they are bound: wall and CPU seconds."""
+        names = [f"pod-{self.made + i:07}" for i in range(count)]
+        self.made += count
+        self._objects(PERSISTENT_VOLUME_CLAIM, [self._claim(name) for name in names])
+        if self.case == "local":
+            volumes = [self._volume(name, i) for i, name in enumerate(names)]
+            self._objects(PERSISTENT_VOLUME, volumes)
+        start, middle, end = self.pieces
+        bodies = [start + n + middle + n + end for n in (name.encode() for name in names)]
+        before = self.plane.binder.counts["bound"]
+        wall, cpu = time.perf_counter(), time.process_time()
+        for first in range(0, count, SUBMIT):
+            self._put(POD, bodies[first : first + SUBMIT])
+            self.plane.step()
+        self.plane.run_until_idle()
+        took = time.perf_counter() - wall, time.process_time() - cpu
+        assert self.plane.binder.counts["bound"] - before == count
+        return took
+
+    def check(self) -> None:
+        """Each volume is one claim's, each claim's node is its pod's, and limits hold."""
+        bound = {r.name: r.node for r in self.store.list(POD).records}
+        kept: Counter[str] = Counter()
+        for record in self.store.list(PERSISTENT_VOLUME).records:
+            reference = msgspec.json.decode(record.body)["spec"].get("claimRef")
+            kept[reference["name"] if reference else ""] += 1
+        on_node: Counter[str] = Counter()
+        for name, node in bound.items():
+            if name.startswith("pod-"):
+                on_node[node] += 1
+                assert kept[name] == (self.case == "local")
+        if self.case == "limits":
+            assert max(on_node.values()) <= COUNT - 1
 
 
-def submit(harness: Harness, pods: int, kind: str, batch: str) -> None:
-    """Pods with a claim each, and volumes for them where none is made."""
-    asked = {"requests": {"storage": "5Gi"}}
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "disk", "resources": asked}
-    names = [f"{batch}{i}" for i in range(pods)]
-    metas = [{"name": name, "namespace": "default"} for name in names]
-    put(harness, PERSISTENT_VOLUME_CLAIM, *({"metadata": m, "spec": spec} for m in metas))
-    if kind == "local":
-        put(harness, PERSISTENT_VOLUME, *(_volume(name, i) for i, name in enumerate(names)))
-    harness.submit(*(_pod(name) for name in names))
-
-
-def _volume(name: str, number: int) -> dict[str, Any]:
-    term = {"key": ZONE, "operator": "In", "values": [f"z{number % 10}"]}
-    required = {"nodeSelectorTerms": [{"matchExpressions": [term]}]}
-    spec = {
-        "capacity": {"storage": "5Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": "disk",
-        "nodeAffinity": {"required": required},
+def measure(case: str, options: argparse.Namespace) -> dict[str, Any]:
+    """All rounds of one case."""
+    started = time.perf_counter()
+    bench = Bench(case, options.nodes, options.running)
+    setup = time.perf_counter() - started
+    took = [bench.place(options.pods) for _ in range(options.rounds)]
+    bench.check()
+    walls, cpus = (
+        [round(options.pods / each) for each in some] for some in zip(*took, strict=True)
+    )
+    return {
+        "pods_per_s": sorted(walls)[len(walls) // 2],
+        "pods_per_s_of_cpu": sorted(cpus)[len(cpus) // 2],
+        "rounds_per_s_of_cpu": cpus,
+        "goal": GOAL,
+        "floor": FLOOR,
+        "setup_s": round(setup, 1),
+        "nodes": options.nodes,
+        "running": options.running,
+        "pods": options.pods,
     }
-    return {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Available"}}
 
 
-def _pod(name: str) -> bytes:
-    claim = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
-    return make_pod(name, spec={"volumes": [claim]})
+def write_page(record: dict[str, Any]) -> None:
+    """Put the figures into the page on performance."""
+    host = record["machine"]
+    said = f"Commit {record['commit']}, {host['cores']} cores of {host['cpu']}, "
+    said += f"Python {host['python']}, load {host['load_before']:.1f} before."
+    rows = [
+        [name, f"{f['pods_per_s_of_cpu']:,} ({GOAL:,}, {FLOOR:,})", f"{f['pods_per_s']:,}"]
+        for name, f in record["cases"].items()
+    ]
+    columns = ["volumes", "pods/s of CPU (goal, floor)", "pods/s of wall time"]
+    write(PERFORMANCE, "volumes", [said, "", *table(columns, rows)])
 
 
-def measure(nodes: int, pods: int, kind: str) -> tuple[float, int]:
-    """CPU seconds for the second batch of pods, and how many of them were bound."""
-    harness = site(nodes, kind)
-    submit(harness, 100, kind, "first")
-    harness.settle()
-    submit(harness, pods, kind, "then")
-    start = time.process_time()
-    harness.plane.run_until_idle()
-    took = time.process_time() - start
-    bound = sum(1 for r in harness.store.list(POD).records if r.node and r.name[0] == "t")
-    return took, bound
+def main() -> None:
+    """Measure the cases that are named, or all."""
+    parser = argparse.ArgumentParser(description="pods with volumes")
+    parser.add_argument("names", nargs="*", choices=[[], *CASES])
+    parser.add_argument("--nodes", type=int, default=20_000)
+    parser.add_argument("--running", type=int, default=1_000_000)
+    parser.add_argument("--pods", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--record", action="store_true", help="keep them, and write the page")
+    options = parser.parse_args()
+    at, host = commit(), machine()
+    found = {}
+    for case in options.names or CASES:
+        found[case] = measure(case, options)
+        print(case, found[case]["rounds_per_s_of_cpu"], file=sys.stderr)
+        gc.unfreeze()
+        gc.collect()
+    record = {"schema": "stretto.bench.volumes/v1", "cases": found}
+    record |= {"commit": at, "machine": host}
+    sys.stdout.write(json.dumps(record, indent=1) + "\n")
+    if options.record:
+        keep("volumes", record)
+        write_page(record)
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    count, many = int(words[0]) if words else 20_000, int(words[1]) if len(words) > 1 else 2_000
-    for sort in words[2:] or ["made", "limits", "local"]:
-        seconds, placed = measure(count, many, sort)
-        print(f"{sort}: {placed:,} of {many:,} pods, {placed / seconds:,.0f} a second of CPU")
+    main()

@@ -87,6 +87,7 @@ def policies() -> None:
         site = Harness(nodes(gpus=4, model="T4", cpu="32"), profile=policy)
         site.submit(make_pod("a", gpus=1, gpu_milli=500), make_pod("b", gpus=2), make_pod("c"))
         site.settle()
+        site.plane.shards[0].runtime.room(0)
 
 
 FIRST: tuple[Callable[[], None], ...] = (plain, between, policies)
