@@ -22,6 +22,9 @@ BENCH_OUT ?= out/bench-engine.json
 
 FAMILY := scripts/family.sh
 
+# Whatever the shell says: without bytecode each of a hundred processes compiles every file anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,10 +43,10 @@ $(VENV)/.installed: $(VENV)/.locked pyproject.toml
 	@$(PY) scripts/compile_kernels.py --first
 	@touch $@
 
-$(VENV)/.compiled: $(VENV)/.installed
-	@echo "compiling the kernels for NUMA nodes and preemption (once, about two minutes)"
+.PHONY: kernels
+kernels: $(VENV)/.installed ## Compile the kernels that are not, or whose sources have changed (up to three minutes)
+	@echo "looking for kernels to compile"
 	@$(PY) scripts/compile_kernels.py
-	@touch $@
 
 .PHONY: venv
 venv: $(VENV)/.installed ## Make .venv from the lock file (done once; the other targets do it too)
@@ -74,15 +77,28 @@ fix: $(VENV)/.installed ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# What needs one core runs side by side; the other families take all there are.
+BESIDE := -j $(JOBS) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
+
 .PHONY: test
-test: $(VENV)/.compiled check ## Check everything and run every test that is not marked slow (under 5 minutes)
-	@$(FAMILY) house 20 tests/test_house.py
+test: kernels ## Check everything and run every test that is not marked slow (under 5 minutes)
+	@$(MAKE) --no-print-directory $(BESIDE) lint types test-house test-contract test-docs
 	@$(FAMILY) unit 60 tests/unit
 	@$(FAMILY) properties 60 tests/properties
-	@$(FAMILY) contract 40 tests/contract
-	@$(FAMILY) scenarios 60 tests/scenarios tests/conformance tests/e2e
+	@$(FAMILY) scenarios 60 tests/scenarios tests/conformance
 	@$(FAMILY) chaos 60 tests/chaos
-	@$(FAMILY) docs 40 --doctest-modules src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
+
+.PHONY: test-house
+test-house: $(VENV)/.installed ## Hold files, functions and documents to the budgets of the house
+	@$(FAMILY) house 20 tests/test_house.py
+
+.PHONY: test-contract
+test-contract: $(VENV)/.installed ## Run the one suite of all stores
+	@$(FAMILY) contract 40 tests/contract
+
+.PHONY: test-docs
+test-docs: $(VENV)/.installed ## Run what the documents show
+	@$(FAMILY) docs 20 --doctest-modules src/stretto/base README.md ARCHITECTURE.md CONTRIBUTING.md docs tests/docs
 
 .PHONY: test-all
 test-all: test ## Run the long tests too (properties with many examples, full protocols, long chaos)
@@ -106,7 +122,7 @@ chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS
 	@$(BIN)/stretto chaos --seeds $(SEEDS) --steps $(STEPS) --json out/chaos.json --out out
 
 .PHONY: bench
-bench: $(VENV)/.compiled ## Measure what this machine can do: 20,000 nodes, 1,000,000 running pods
+bench: kernels ## Measure what this machine can do: 20,000 nodes, 1,000,000 running pods
 	@mkdir -p $(dir $(BENCH_OUT))
 	@$(BIN)/stretto bench engine --nodes 20000 --running 1000000 --pods 50000 --classes 200 --json $(BENCH_OUT)
 
