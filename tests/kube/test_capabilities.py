@@ -9,7 +9,7 @@ from stretto.base.errors import TooOldError
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind, Code, Deletion, Eviction, Outcome, Patch
 from tests.contract import bodies
-from tests.kube.picture import SPACE, done, made, pods
+from tests.kube.picture import SPACE, Picture, done, made, pods
 
 pytestmark = pytest.mark.kube
 
@@ -38,8 +38,13 @@ def test_a_budget_that_nobody_counts_lets_no_running_pod_go(store: KubeStore) ->
 
 
 def test_a_bound_pod_that_is_deleted_waits_for_its_node(store: KubeStore) -> None:
+    picture = Picture(store)
     pod = made(store, "web")[0]
     store.bind([Bind(SPACE, "web", pod.uid, "n1")])
+    # The server judges a deletion by its watch cache first: one that lags still shows the pod
+    # without a node, and such a pod has no time of grace. What a watch has told, the cache holds.
+    assert picture.settle(store)
+    assert picture.pods[pod.uid].node == "n1"
     marked = done(store.delete(POD, [Deletion(SPACE, "web")])[0])
     assert marked.deleting
     assert store.get(POD, SPACE, "web") == marked
