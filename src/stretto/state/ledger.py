@@ -63,11 +63,19 @@ class Ledger:
 
     def touch(self, slots: SlotsLike) -> None:
         """Record a change of these slots."""
+        if len(slots):
+            self._clock += 1
+            self.version[slots] = self._clock
+            self.remind(slots)
+
+    def remind(self, slots: SlotsLike) -> None:
+        """Have every snapshot read these slots again, although nothing has changed there.
+
+        One of them shows what was tried out and came to nothing; claims of others stand as before.
+        """
         count = len(slots)
         if count == 0:
             return
-        self._clock += 1
-        self.version[slots] = self._clock
         if self._log_length + count > LOG_LIMIT:
             self._forget(count)
         if count > LOG_LIMIT:

@@ -7,6 +7,7 @@ import pytest
 
 from stretto.api.kinds import POD
 from stretto.control.binder import evictor as evictor_module
+from stretto.state.claims import ConflictCause
 from stretto.state.evictions import EvictionCause, EvictionOrder
 from stretto.state.lifecycle import PodState
 from stretto.stores.store import Code, Eviction, Outcome, Reply
@@ -70,6 +71,18 @@ def test_a_refusal_voids_the_claim_and_the_pod_waits_before_it_tries_again() -> 
     assert desk.breaches() == []
     desk.settle(5)
     assert desk.node_of("high") == "n"
+
+
+def test_a_preemption_that_is_refused_is_no_change_for_the_claims_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    ledger = desk.plane.cluster.ledger
+    version, head = ledger.version.tolist(), ledger.head
+    monkeypatch.setattr(desk.plane.evictor._judge, "problem", lambda *_: ConflictCause.BUDGET_SPENT)
+    desk.settle()
+    assert desk.plane.evictor.counts[ConflictCause.BUDGET_SPENT.value] > 0
+    assert (ledger.version.tolist(), ledger.head > head) == (version, True)
 
 
 def test_no_more_are_asked_at_once_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:

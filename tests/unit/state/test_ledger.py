@@ -80,6 +80,15 @@ def test_a_removed_node_leaves_no_amounts() -> None:
     assert not ledger.used[0].any()
 
 
+def test_a_slot_is_read_again_without_being_another() -> None:
+    ledger = ledger_of()
+    version, head = ledger.version.tolist(), ledger.head
+    ledger.remind([0])
+    changes = ledger.changes_since(head)
+    assert changes is not None
+    assert (changes.tolist(), ledger.version.tolist()) == ([0], version)
+
+
 def test_changes_are_told_from_a_position() -> None:
     ledger = ledger_of()
     before = ledger.head

@@ -102,7 +102,7 @@ class Evictor:
                 self.counts[cause.value] += len(rows)
                 refused.append((claims.unit, rows, cause))
                 slots = plan.slots[claims.start : claims.stop].astype(np.int64)
-                self._cluster.ledger.touch(slots)
+                self._cluster.ledger.remind(slots)
         self._failpoint("evictor.granted")
         refused.extend(self._take_void())
         return verdict._replace(
