@@ -1,5 +1,7 @@
 """Planes with pods that may be asked to leave for others, in virtual time."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -10,12 +12,13 @@ from stretto.state.lifecycle import PodState
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 
+NO_MORE: Mapping[str, Any] = MappingProxyType({})
 HOLD = {"metadata": {"finalizers": ["stretto.dev/test"]}}
 
 
-def harness(*nodes: bytes, **rules: Any) -> Harness:
-    profile = load_profile({"profiles": [{"stretto": {"preemption": rules or True}}]})
-    return Harness(nodes or [make_node("n", cpu="4")], profile=profile, config={"tier": "numpy"})
+def harness(*nodes: bytes, profile: Mapping[str, Any] = NO_MORE, **rules: Any) -> Harness:
+    made = load_profile({"profiles": [{"stretto": {**profile, "preemption": rules or True}}]})
+    return Harness(nodes or [make_node("n", cpu="4")], profile=made, config={"tier": "numpy"})
 
 
 def running(*pods: bytes, nodes: tuple[bytes, ...] = (), **rules: Any) -> Harness:

@@ -12,6 +12,8 @@ from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod
 from tests.preempting import budget, clean, harness, held, high, let_go, low, running, state
 
+EXACT = {"rules": "exact", "tieRule": "name"}
+
 # ---------------------------------------------------------------- who gets the room
 
 
@@ -239,6 +241,58 @@ def test_a_gang_is_evicted_whole() -> None:
     plane.settle()
     assert [n for p, n in plane.placements().items() if p.startswith("g")] == []
     assert plane.node_of("vip") in ("a", "b")
+
+
+def test_a_gang_that_a_hard_budget_lets_leave_in_part_alone_stays() -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "abc")
+    plane = harness(*nodes, budgets="hard")
+    gang(plane, "g", 2, priority=1, labels={"app": "web"})
+    plane.submit(low("other", priority=5))
+    plane.settle()
+    budget(plane, minAvailable=1)
+    plane.submit(high("vip", priority=50))
+    plane.settle()
+    assert set(plane.placements()) == {"g-0", "g-1", "vip"}
+
+
+@pytest.mark.parametrize("rules", [{}, EXACT])
+def test_a_gang_that_pushes_out_more_of_another_than_that_can_spare_pushes_out_all(
+    rules: dict[str, Any],
+) -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "abcd")
+    plane = harness(*nodes, profile=rules)
+    plane.group("weak", 2)
+    plane.submit(*[low(f"weak-{i}", group="weak") for i in range(4)])
+    plane.settle()
+    gang(plane, "g", 3)
+    plane.settle()
+    assert set(plane.placements()) == {"g-0", "g-1", "g-2"}
+
+
+@pytest.mark.parametrize("rules", [{}, EXACT])
+def test_what_one_pod_of_a_gang_spends_of_a_hard_budget_is_not_there_for_the_next(
+    rules: dict[str, Any],
+) -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "abc")
+    plane = harness(*nodes, profile=rules, budgets="hard")
+    web = {"labels": {"app": "web"}}
+    plane.submit(low("web-1", **web), low("web-2", **web), low("other", priority=5))
+    plane.settle()
+    budget(plane, minAvailable=1)
+    gang(plane, "g", 2)
+    plane.settle()
+    assert sorted(p[:3] for p in plane.placements()) == ["g-0", "g-1", "web"]
+
+
+def test_a_victim_of_two_pods_of_a_gang_counts_once() -> None:
+    nodes = tuple(make_node(name, cpu="4") for name in "ab")
+    plane = harness(*nodes, profile=EXACT, budgets="hard")
+    gang(plane, "weak", 2, priority=1, labels={"app": "web"})
+    plane.settle()
+    budget(plane, maxUnavailable=2)
+    gang(plane, "g", 2)
+    plane.settle()
+    assert set(plane.placements()) == {"g-0", "g-1"}
 
 
 # ---------------------------------------------------------------- orders of others

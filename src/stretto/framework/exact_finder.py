@@ -7,6 +7,7 @@ in a cycle, and kept for it from then on.
 """
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 
 from stretto.base.clock import Clock
 from stretto.framework.exact.decision import Candidate as Choice
@@ -46,19 +47,22 @@ class ExactFinder:
         self._budgets = budgets
         self._clock = clock
         self._busy: list[int] = []
+        #: Who leaves for each promise of this cycle.
+        self._going: list[tuple[int, ...]] = []
         self._lost: dict[Likeness, Found] = {}
         self._kept: set[int] = set()
         self._now = 0.0
 
     def begin(self, plan: Plan) -> None:
         """A new cycle, whose plain claims are ``plan``'s."""
-        budgets = self._budgets
-        budgets.sync()
-        left = budgets.left.tolist()
+        self._budgets.sync()
+        left = self._budgets.left.tolist()
         allowed = {
-            (each.namespace, each.name): n for each, n in zip(budgets.budgets, left, strict=True)
+            (each.namespace, each.name): n
+            for each, n in zip(self._budgets.budgets, left, strict=True)
         }
         self._runtime.scheduler.terms = Terms(allowed, self._is_spared)
+        self._going.clear()
         self._busy = plan.slots.tolist()
         self._lost.clear()
         self._kept.clear()
@@ -92,7 +96,13 @@ class ExactFinder:
         """A preemptor is promised a node."""
         self._busy.append(candidate.slot)
         self._runtime.follower.promise(row, candidate.slot)
+        self._going.append(candidate.victims)
+        self._budgets.spend(candidate.victims)
         self._lost.clear()
+
+    def may_leave(self, rows: Sequence[int]) -> bool:
+        """Whether disruption budgets let these leave together, where budgets are hard."""
+        return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
@@ -110,7 +120,10 @@ class ExactFinder:
     def back_to(self, mark: int) -> None:
         """Take back what was promised since a mark."""
         follower = self._runtime.follower
-        del self._busy[len(self._busy) - (follower.promises - mark) :]
+        undone = follower.promises - mark
+        del self._busy[len(self._busy) - undone :]
+        for _ in range(undone):
+            self._budgets.spend(self._going.pop(), -1)
         follower.unpromise(mark)
         self._lost.clear()
 
@@ -121,7 +134,7 @@ class ExactFinder:
         tried = decision.preemption
         choices = list(tried.candidates) if tried is not None else []
         if self.rules.hard_budgets:
-            choices = [each for each in choices if not each.violations]
+            choices = [each for each in choices if self.may_leave(self._asked(each))]
         by_name = self._cluster.nodes.by_name
         quiet = [each for each in choices if by_name[each.node] not in self._busy]
         if not quiet:
@@ -136,11 +149,10 @@ class ExactFinder:
         return Found(Candidate(slot, (), frozenset(), (), 0))
 
     def _candidate(self, facts: PodFacts, chosen: Choice) -> Candidate:
-        """A choice by rows; who leaves already need not be asked."""
+        """A choice by rows."""
         pods = self._cluster.pods
         slot = self._cluster.nodes.by_name[chosen.node]
-        rows = [self._row(each) for each in chosen.victims]
-        asked = tuple(row for row in rows if pods.leaving[row] == Stay.STAYS)
+        asked = self._asked(chosen)
         displaced = tuple(
             row
             for row in self._cluster.evictions.nominated_on(slot)
@@ -148,6 +160,12 @@ class ExactFinder:
         )
         beyond = frozenset() if self.rules.hard_budgets else frozenset(asked)
         return Candidate(slot, asked, beyond, displaced, 0)
+
+    def _asked(self, chosen: Choice) -> tuple[int, ...]:
+        """Rows of a choice's victims, those aside that leave already or for an earlier promise."""
+        pods, going = self._cluster.pods, set(chain.from_iterable(self._going))
+        rows = [self._row(each) for each in chosen.victims]
+        return tuple(r for r in rows if pods.leaving[r] == Stay.STAYS and r not in going)
 
     def _is_spared(self, facts: PodFacts) -> bool:
         """Whether a pod must stay where it is: protected, not running yet, or stuck."""

@@ -240,6 +240,10 @@ class VictimFinder:
         self._budgets.spend(candidate.victims)
         self._taken.append(_Taken(candidate, ask, int(self._cluster.pods.class_id[row])))
 
+    def may_leave(self, rows: Sequence[int]) -> bool:
+        """Whether disruption budgets let these leave together, where budgets are hard."""
+        return not self.rules.hard_budgets or not self._budgets.violating(rows)
+
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
         self._give_back()

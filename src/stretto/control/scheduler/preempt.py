@@ -59,6 +59,9 @@ class Finder(Protocol):
     def take(self, row: int, candidate: Candidate) -> None:
         """A preemptor is promised a node."""
 
+    def may_leave(self, rows: Sequence[int]) -> bool:
+        """Whether disruption budgets let these leave together, where budgets are hard."""
+
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
 
@@ -91,10 +94,13 @@ class Preempting:
         self._refused: dict[int, int] = {}
         self._units = units
         self._finder = finder
+        #: Rows that leave for the promises of this cycle.
+        self._going: list[int] = []
 
     def extend(self, plan: Plan) -> Plan:
         """The plan with claims for pods that could be helped instead of their setbacks."""
         self._finder.begin(plan)
+        self._going.clear()
         left: list[Setback] = []
         helped: list[tuple[Unit, int, list[Promise]]] = []
         self._finder.expect([row for setback in plan.setbacks for row in setback.rows])
@@ -152,7 +158,7 @@ class Preempting:
                 if found.message:
                     said[row] = found.message
                 continue
-            self._finder.take(row, found.candidate)
+            self._take(row, found.candidate)
             promised.append(found.candidate.slot)
             helped.append((unit, 1, [Promise(row, found.candidate)]))
         rests = []
@@ -187,19 +193,25 @@ class Preempting:
         self, unit: Unit, domain: Domain, rows: Sequence[int], needed: int
     ) -> list[Promise]:
         """Promises for as many pods of a gang as it needs, in one domain, or none at all."""
-        mark, promises = self._finder.mark(), list[Promise]()
+        mark, going, promises = self._finder.mark(), len(self._going), list[Promise]()
         for at, row in enumerate(rows):
             if len(promises) + len(rows) - at < needed or len(promises) == needed:
                 break
             self._finder.keep_to(unit, row, domain, [each.candidate.slot for each in promises])
             found = self._find(row)
             if found.candidate is not None:
-                self._finder.take(row, found.candidate)
+                self._take(row, found.candidate)
                 promises.append(Promise(row, found.candidate))
         if len(promises) < needed:
             self._finder.back_to(mark)
+            del self._going[going:]
             return []
         return promises
+
+    def _take(self, row: int, candidate: Candidate) -> None:
+        """A pod is promised a node."""
+        self._finder.take(row, candidate)
+        self._going.extend(candidate.victims)
 
     def _find_for(self, unit: Unit, row: int, promised: Sequence[int]) -> Found:
         """The best node for one pod of a unit, in the first place that it may go to and has one."""
@@ -221,7 +233,7 @@ class Preempting:
             if not torn:
                 return found
             mates = {mate for each in torn for mate in each}
-            if self._may_go(row, mates):
+            if self._may_go(row, mates, found.candidate.victims):
                 hard = self._finder.rules.hard_budgets
                 return found._replace(candidate=_joined(found.candidate, mates, hard=hard))
             self._finder.spare(mates.union(found.candidate.victims))
@@ -232,14 +244,16 @@ class Preempting:
         evictions, found = self._cluster.evictions, []
         gangs = [self._units.of_row(row) for row in victims]
         for unit in dict.fromkeys(each for each in gangs if each is not None and each.is_gang):
-            left = set(unit.bound).difference(victims)
+            left = set(unit.bound).difference(victims, self._going)
             left = {row for row in left if not evictions.is_leaving(row)}
             if 0 < len(left) < unit.min_member:
                 found.append(left)
         return found
 
-    def _may_go(self, row: int, mates: Collection[int]) -> bool:
-        """Whether a pod may push these out too."""
+    def _may_go(self, row: int, mates: Collection[int], victims: Sequence[int]) -> bool:
+        """Whether a pod may push these out too, beside its victims."""
+        if not self._finder.may_leave([*victims, *sorted(mates)]):
+            return False
         cluster, now = self._cluster, self._clock.monotonic()
         priority = int(cluster.pods.priority[row])
         return all(

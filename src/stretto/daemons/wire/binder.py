@@ -240,6 +240,11 @@ class Named:
     def take(self, row: int, candidate: Candidate) -> None:
         """The binder's judge keeps count."""
 
+    def may_leave(self, rows: Sequence[int]) -> bool:
+        """The binder's judge asks the budgets."""
+        del rows
+        return True
+
     def spare(self, rows: Collection[int]) -> None:
         """There is no second choice."""
 
