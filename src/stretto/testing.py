@@ -35,8 +35,9 @@ def make_node(
 ) -> bytes:
     """A node as JSON.
 
-    ``more`` may hold ``model`` (of its GPUs), ``zone``, ``labels``, ``taints`` (list of mappings),
-    ``unschedulable``, ``pods`` (how many it takes, 110) and ``resources`` (further amounts).
+    ``more`` may hold ``model`` (of its GPUs), ``zone``, ``labels``, ``annotations``, ``taints``
+    (list of mappings), ``unschedulable``, ``pods`` (how many it takes, 110) and ``resources``
+    (further amounts).
     """
     labels = {"kubernetes.io/hostname": name, **more.get("labels", {})}
     if "zone" in more:
@@ -50,7 +51,10 @@ def make_node(
     spec: dict[str, Any] = {"taints": more.get("taints", [])}
     if more.get("unschedulable"):
         spec["unschedulable"] = True
-    return _encode("v1", "Node", {"name": name, "labels": labels}, spec, {"allocatable": amounts})
+    meta: dict[str, Any] = {"name": name, "labels": labels}
+    if "annotations" in more:
+        meta["annotations"] = more["annotations"]
+    return _encode("v1", "Node", meta, spec, {"allocatable": amounts})
 
 
 POD_WORDS: Final = frozenset(

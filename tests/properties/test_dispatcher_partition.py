@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto.control.dispatcher.deal import Deal, Pieces
 from stretto.control.dispatcher.partition import Partitions
 from stretto.state.slots import BLOCK, Slots
 
@@ -57,6 +58,40 @@ def test_a_shard_that_comes_or_goes_moves_little_more_than_its_share(
     moved = int(slots.block_live[stayed & (before != after)].sum())
     share = int(slots.block_live.sum()) // len(changed)
     assert moved <= (share if other in changed else 0) + 2 * BLOCK * len(changed) * slots.zones
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(-1, 4)), max_size=60),
+    st.sets(st.integers(0, 3), min_size=1),
+    st.sampled_from([0.0, 0.1]),
+)
+def test_dealt_pieces_are_even_within_the_heaviest_and_the_slack(
+    pieces: list[tuple[int, int, int]], shards: set[int], slack: float
+) -> None:
+    zones, weights, before = ([piece[i] for piece in pieces] for i in range(3))
+    owner = list(before)
+    Deal(Pieces(zones, weights, slack=slack), sorted(shards), owner).deal()
+    assert set(owner) <= shards
+    for zone in set(zones):
+        mine = [piece for piece in range(len(pieces)) if zones[piece] == zone]
+        held = [sum(weights[p] for p in mine if owner[p] == shard) for shard in shards]
+        heaviest = max(weights[p] for p in mine)
+        even = max(heaviest, int(slack * sum(held) / len(shards)))
+        assert max(held) - min(held) <= even
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(-1, 4)), max_size=60),
+    st.sets(st.integers(0, 3), min_size=1),
+)
+def test_what_was_dealt_out_stays_when_it_is_dealt_again(
+    pieces: list[tuple[int, int, int]], shards: set[int]
+) -> None:
+    zones, weights, owner = ([piece[i] for piece in pieces] for i in range(3))
+    Deal(Pieces(zones, weights), sorted(shards), owner).deal()
+    again = list(owner)
+    Deal(Pieces(zones, weights), sorted(shards), again).deal()
+    assert again == owner
 
 
 @given(CHANGES, SHARDS)

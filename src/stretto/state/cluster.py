@@ -26,7 +26,7 @@ from stretto.state.domains import Domains
 from stretto.state.evictions import Evictions
 from stretto.state.ledger import Ledger
 from stretto.state.lifecycle import PodState
-from stretto.state.nodes import Nodes, zone_name
+from stretto.state.nodes import Nodes, lane_of, zone_name
 from stretto.state.objects import Objects
 from stretto.state.pods import NO_SLOT, Pods
 from stretto.state.resources import CPU, MEMORY, check_amounts
@@ -54,6 +54,8 @@ class ClusterConfig(msgspec.Struct, frozen=True):
     default_priority: int = 0
     #: Blocks of each zone that are filled side by side: the number of shards.
     fan_out: int = 1
+    #: Shard whose nodes, by their annotation, lie in blocks of their own; empty for no one's.
+    shard: str = ""
     #: Whether pods and nodes are kept in full too, for rules that read whole objects.
     whole: bool = False
     #: Whether the records of pods that name claims or disks are kept, for rules about volumes.
@@ -146,14 +148,16 @@ class Cluster:
         self.ledger.resources.offered(allocatable, f"node {name}: status.allocatable")
         devices = self._devices_of(node, allocatable)
         zone = zone_name(node.metadata.labels)
-        if slot is not None and self.nodes.zones[slot] != zone:  # its pods follow as strays
+        lane = lane_of(node.metadata, self.config.shard)
+        if slot is not None and self._lies_elsewhere(slot, zone, lane):  # its pods follow as strays
             self.remove_node(name)
             slot = None
         if slot is None:
-            self._add_node(node, zone, allocatable, devices)
+            slot = self.ledger.add_node(zone, allocatable, lane)
+            self._add_node(node, slot, devices)
             return
         changed = self.nodes.put(slot, node)
-        if self._amounts_differ(slot, allocatable):
+        if self.ledger.offers(slot) != {kind: n for kind, n in allocatable.items() if n}:
             self.ledger.set_allocatable(slot, allocatable)
             self.topology.resize(slot)
             changed |= Cure.NODE_GREW
@@ -183,14 +187,7 @@ class Cluster:
         self._tell(slot)
         self.changes.cures |= Cure.NODE_LEFT
 
-    def _add_node(
-        self,
-        node: Node,
-        zone: str,
-        allocatable: dict[str, int],
-        devices: dict[str, tuple[int, str]],
-    ) -> None:
-        slot = self.ledger.add_node(zone, allocatable)
+    def _add_node(self, node: Node, slot: int, devices: dict[str, tuple[int, str]]) -> None:
         self.nodes.grow(self.ledger.slots.size)
         self.domains.grow(self.ledger.slots.size)
         self.nodes.put(slot, node)
@@ -286,10 +283,11 @@ class Cluster:
                 table.take(slot, int(self.pods.devices[row]), request)
         return True
 
-    def _amounts_differ(self, slot: int, allocatable: Mapping[str, int]) -> bool:
-        resources, row = self.ledger.resources, self.ledger.alloc[slot]
-        have = {resources.names[i]: int(n) for i, n in enumerate(row[: len(resources)]) if n}
-        return have != {name: n for name, n in allocatable.items() if n}
+    def _lies_elsewhere(self, slot: int, zone: str, lane: int) -> bool:
+        """Whether a node's slot is another's place; for a lane alone only empty nodes move."""
+        if self.nodes.zones[slot] != zone:
+            return True
+        return self.ledger.slots.lane_of(slot) != lane and not self.ledger.used[slot].any()
 
     def _tell(self, slot: int) -> None:
         slots = np.array([slot], np.int64)

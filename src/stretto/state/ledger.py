@@ -90,9 +90,9 @@ class Ledger:
         self.touch(slots)
         self.static_version[slots] = self._clock
 
-    def add_node(self, zone: str, allocatable: dict[str, int]) -> int:
+    def add_node(self, zone: str, allocatable: dict[str, int], lane: int = 0) -> int:
         """Give a new node a slot; amounts in exact units."""
-        slot = self.slots.add(zone)
+        slot = self.slots.add(zone, lane)
         self._grow()
         self.alloc[slot] = 0
         self.used[slot] = 0
@@ -110,6 +110,11 @@ class Ledger:
             self.resources.make_room(column, amount)
             self.alloc[slot, column] = amount
         self.touch_static([slot])
+
+    def offers(self, slot: int) -> dict[str, int]:
+        """What a node may give, by resource; what it has nothing of is left out."""
+        names, row = self.resources.names, self.alloc[slot].tolist()
+        return {name: amount for name, amount in zip(names, row, strict=False) if amount}
 
     def remove_node(self, slot: int) -> None:
         """Take a node's slot back; what was charged there is forgotten with it."""

@@ -83,8 +83,7 @@ class NodeManagers:
             return
         manager = self._managers.get(name)
         if name not in self._own:
-            names, row = cluster.ledger.resources.names, cluster.ledger.alloc[slot].tolist()
-            self._own[name] = {n: amount for n, amount in zip(names, row, strict=False) if amount}
+            self._own[name] = cluster.ledger.offers(slot)
         own = self._own[name]
         cluster.ledger.set_allocatable(slot, own if manager is None else _with(own, manager))
         cluster.topology.resize(slot)

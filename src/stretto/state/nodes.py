@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.core import Node, Taint
+from stretto.api.handover import OWNER
+from stretto.api.meta import ObjectMeta
 from stretto.api.selectors import NODE_NAME, NodeTerm, Operator, Rule
 from stretto.state.images import Images
 from stretto.state.labels import BoolArray, Labels, SlotArray
@@ -231,6 +233,11 @@ class Nodes:
             del self._taint_ids[self._taint_keys[number]]
             self.taint_sets[number], self._taint_keys[number] = (), ()
             self._free_taint_ids.append(number)
+
+
+def lane_of(meta: ObjectMeta, shard: str) -> int:
+    """The lane of a node for one shard: 1 for a node of its share, otherwise 0."""
+    return int(bool(shard) and meta.annotations.get(OWNER) == shard)
 
 
 def zone_name(labels: dict[str, str]) -> str:

@@ -4,7 +4,8 @@ Slots are grouped by zone in blocks of 64, so that a zone-level rule acts on who
 maximum of a block stands for 64 nodes. A live slot never moves; adding and removing a node looks
 at no other slot; every use of a slot has a generation of its own, so a claim on a node that has
 gone and come back is recognised. A zone keeps several blocks open and fills the emptiest first:
-blocks are also what partitions are cut from, and a small zone must be divisible too.
+blocks are also what partitions are cut from, and a small zone must be divisible too. Where one
+shard knows which nodes are its own, they lie on a lane of their own: in blocks with no other's.
 """
 
 from heapq import heappop, heappush
@@ -15,6 +16,8 @@ import numpy.typing as npt
 
 BLOCK: Final = 64
 """Slots in a block: the unit of maxima, of zones and of partitions."""
+LANES: Final = 2
+"""Sorts of nodes that never share a block: any, and those of one shard."""
 
 
 class Slots:
@@ -38,10 +41,12 @@ class Slots:
         self.zone_live: list[int] = []
         #: Rises whenever a block is added or a node comes or goes.
         self.version: int = 0
+        #: Lane of each block.
+        self.block_lane: list[int] = []
         self._zone_numbers: dict[str, int] = {}
-        #: Blocks by zone number.
-        self._zone_blocks: list[int] = []
-        #: Heaps of (live slots, block) by zone number; entries that no longer hold are skipped.
+        #: Blocks by track, which is a lane of a zone.
+        self._blocks_on: list[int] = []
+        #: Heaps of (live slots, block) by track; entries that no longer hold are skipped.
         self._open: list[list[tuple[int, int]]] = []
         #: What the heaps hold, so that no entry stands in one twice.
         self._queued: set[tuple[int, int]] = set()
@@ -72,18 +77,18 @@ class Slots:
         self._zone_numbers[name] = number = len(self.zone_names)
         self.zone_names.append(name)
         self.zone_live.append(0)
-        self._zone_blocks.append(0)
-        self._open.append([])
+        self._blocks_on.extend([0] * LANES)
+        self._open.extend([] for _ in range(LANES))
         return number
 
     def zone_of(self, slot: int) -> int:
         """The zone number of a slot."""
         return int(self.block_zone[slot // BLOCK])
 
-    def add(self, zone: str) -> int:
+    def add(self, zone: str, lane: int = 0) -> int:
         """Take a slot in a zone and give it a fresh generation."""
         number = self.zone_number(zone)
-        block = self._emptiest(number)
+        block = self._emptiest(number, lane)
         slot = self._free[block].pop()
         self.live[slot] = 1
         self.generation[slot] = self._next_generation
@@ -104,29 +109,38 @@ class Slots:
         self.version += 1
         self._offer(block)
 
-    def _emptiest(self, zone: int) -> int:
-        """The zone's open block with the fewest nodes, of at least ``fan_out`` blocks."""
-        heap = self._open[zone]
-        while heap and self._zone_blocks[zone] >= self.fan_out:
+    def lane_of(self, slot: int) -> int:
+        """The lane of a slot."""
+        return self.block_lane[slot // BLOCK]
+
+    def _emptiest(self, zone: int, lane: int) -> int:
+        """The open block of a lane with the fewest nodes, of at least ``fan_out`` blocks."""
+        track = LANES * zone + lane
+        heap = self._open[track]
+        while heap and self._blocks_on[track] >= self.fan_out:
             live, block = entry = heappop(heap)
             self._queued.discard(entry)
             if self.block_live[block] == live:
                 return block
-        return self._new_block(zone)
+        return self._new_block(zone, lane)
 
     def _offer(self, block: int) -> None:
         """Let a block that has free slots be found."""
         entry = (int(self.block_live[block]), block)
         if self._free[block] and entry not in self._queued:
             self._queued.add(entry)
-            heappush(self._open[int(self.block_zone[block])], entry)
+            heappush(self._open[self._track(block)], entry)
 
-    def _new_block(self, zone: int) -> int:
+    def _track(self, block: int) -> int:
+        return LANES * int(self.block_zone[block]) + self.block_lane[block]
+
+    def _new_block(self, zone: int, lane: int) -> int:
         block = self.blocks
         self.live = np.concatenate([self.live, np.zeros(BLOCK, np.uint8)])
         self.generation = np.concatenate([self.generation, np.zeros(BLOCK, np.int64)])
         self.block_zone = np.append(self.block_zone, np.int32(zone))
         self.block_live = np.append(self.block_live, np.int32(0))
-        self._zone_blocks[zone] += 1
+        self.block_lane.append(lane)
+        self._blocks_on[self._track(block)] += 1
         self._free.append(list(range((block + 1) * BLOCK - 1, block * BLOCK - 1, -1)))
         return block

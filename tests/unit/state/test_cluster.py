@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from stretto.api.handover import OWNER
 from stretto.state.cluster import Cluster, ClusterConfig
 from stretto.state.devices import MAX_MODELS
 from stretto.state.invariants import check_all
@@ -60,6 +61,18 @@ def test_a_node_that_moves_to_another_zone_keeps_its_pods() -> None:
     books.pod(make_pod("p", node="n", cpu="1"))
     books.node(make_node("n", zone="b"), MODIFIED)
     assert (books.used("n"), books.cluster.nodes.zones[books.slot("n")]) == (1000, "b")
+    assert check_all(books.cluster) == []
+
+
+@pytest.mark.parametrize(("pods", "lane"), [((), 1), ((make_pod("p", node="n"),), 0)])
+def test_an_empty_node_that_falls_to_a_shard_lies_with_its_own(
+    pods: tuple[bytes, ...], lane: int
+) -> None:
+    books = Books(make_node("n"), config=ClusterConfig(shard="a"))
+    for pod in pods:
+        books.pod(pod)
+    books.node(make_node("n", annotations={OWNER: "a"}), MODIFIED)
+    assert books.cluster.ledger.slots.lane_of(books.slot("n")) == lane
     assert check_all(books.cluster) == []
 
 

@@ -29,6 +29,13 @@ def test_zones_never_share_a_block() -> None:
     assert slots.zone_live == [1, 1]
 
 
+def test_lanes_of_a_zone_never_share_a_block() -> None:
+    slots = Slots()
+    found = {lane: {slots.add("a", lane) // BLOCK for _ in range(70)} for lane in (0, 1)}
+    assert found[0].isdisjoint(found[1])
+    assert slots.zone_live == [140]
+
+
 def test_a_zone_keeps_its_number() -> None:
     slots, _ = filled(1)
     assert (slots.zone_number("a"), slots.zone_number("b"), slots.zone_names) == (0, 1, ["a", "b"])

@@ -207,8 +207,9 @@ class ShardPlane(Plane):
         order = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
         queues = config.dispatcher or dispatcher_config(config.profile)
         queues = replace(queues, other_queues=order, queues=())
+        shape = msgspec.structs.replace(config.cluster, shard=wire.name if wire.partition else "")
         config = msgspec.structs.replace(
-            config, shards=1, partition=wire.partition, dispatcher=queues
+            config, shards=1, partition=wire.partition, dispatcher=queues, cluster=shape
         )
         super().__init__(config, self.view, clock)
         self.statuses = None

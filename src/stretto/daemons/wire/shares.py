@@ -1,18 +1,23 @@
 """Which shard tries a node first, told by an annotation of the node.
 
 A shard looks at the nodes of its own share first and then at all, so shares are no fence; they keep
-shards from reaching for the same node. Each shard gets about as many nodes of every zone. A share
-for one shard alone is not worth a write.
+shards from reaching for the same node. They are dealt as the partitions of shards in one process
+are, by what nodes give, in every zone and in all, but node by node. A share for one shard alone is
+not worth a write.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from stretto.api.handover import owned
 from stretto.api.kinds import NODE
+from stretto.control.dispatcher.deal import NO_OWNER, Deal, Pieces
+from stretto.control.dispatcher.partition import node_weights
 from stretto.daemons.wire.view import View
 from stretto.state.cluster import Cluster
+from stretto.state.slots import BLOCK
 from stretto.stores.store import Outcome, Patch
 
 EVERY: Final = 1.0
@@ -21,6 +26,8 @@ BALANCE_EVERY: Final = 60.0
 """Seconds between moves of nodes whose shard lives."""
 AT_ONCE: Final = 128
 """Nodes written in one step."""
+SLACK: Final = 0.1
+"""Part of a shard's mean share by which shares may differ before a node changes hands."""
 
 
 class NodeShares:
@@ -44,10 +51,13 @@ class NodeShares:
         self._next = now + EVERY
         if not shards or (len(shards) < 2 and not self._view.owners.by_node):
             return 0
-        moves = dict(self._homeless(shards))
-        if not moves and now >= self._balance_at:
+        nodes, owners = self._cluster.nodes.by_name, self._view.owners.by_node
+        even = now >= self._balance_at
+        if not nodes or (not even and all(owners.get(node) in shards for node in nodes)):
+            return 0
+        moves = dict(self._wanted(shards, even=even))
+        if even and len(moves) <= AT_ONCE:
             self._balance_at = now + BALANCE_EVERY
-            moves = dict(self._evening(shards))
         patches = [Patch("", node, owned(shard)) for node, shard in list(moves.items())[:AT_ONCE]]
         if not patches:
             return 0
@@ -57,35 +67,21 @@ class NodeShares:
                 self._view.owners.put(patch.name, moves[patch.name])
         return sum(reply.outcome is Outcome.OK for reply in replies)
 
-    def _zone(self, node: str) -> str:
-        nodes = self._cluster.nodes
-        return nodes.zones[nodes.by_name[node]]
-
-    def _homeless(self, shards: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Nodes without a living shard, each with the shard that has the fewest."""
-        owners, nodes = self._view.owners.by_node, self._cluster.nodes.by_name
-        homeless = [node for node in nodes if owners.get(node) not in shards]
-        if not homeless:
-            return
-        held = [(node, owners[node]) for node in nodes if owners.get(node) in shards]
-        total = Counter(owner for _, owner in held)
-        local = Counter((self._zone(node), owner) for node, owner in held)
-        for node in homeless:
-            zone = self._zone(node)
-            least = min(shards, key=lambda name: (local[zone, name], total[name], name))
-            total[least] += 1
-            local[zone, least] += 1
-            yield node, least
-
-    def _evening(self, shards: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Nodes of the shard with the most for the one with the fewest, if that is twice less."""
-        owners, nodes = self._view.owners.by_node, self._cluster.nodes.by_name
-        total = Counter(dict.fromkeys(shards, 0))
-        total.update(owners[node] for node in nodes if owners.get(node) in shards)
-        most = max(shards, key=lambda name: (total[name], name))
-        least = min(shards, key=lambda name: (total[name], name))
-        if total[most] < 2 or total[most] <= 2 * total[least]:
-            return
-        count = (total[most] + total[least]) // 2 - total[least]
-        for node in [node for node in nodes if owners.get(node) == most][:count]:
-            yield node, least
+    def _wanted(self, shards: Sequence[str], *, even: bool) -> Iterator[tuple[str, str]]:
+        """Nodes that change hands, each with the shard that it goes to."""
+        owners, ledger = self._view.owners.by_node, self._cluster.ledger
+        names, slots = list(self._cluster.nodes.by_name), list(self._cluster.nodes.by_name.values())
+        pieces = Pieces(
+            zones=ledger.slots.block_zone[np.array(slots, np.int64) // BLOCK].tolist(),
+            weights=node_weights(ledger)[slots].tolist(),
+            slack=SLACK,
+        )
+        numbers = {shard: number for number, shard in enumerate(sorted(shards))}
+        before = [numbers.get(owners.get(name, ""), NO_OWNER) for name in names]
+        after = list(before)
+        deal = Deal(pieces, range(len(numbers)), after)
+        (deal.deal if even else deal.give_out)()
+        by_number = list(numbers)
+        for name, old, new in zip(names, before, after, strict=True):
+            if old != new:
+                yield name, by_number[new]

@@ -109,9 +109,10 @@ class Rig:
         assert record is not None, name
         return json.loads(render(record))
 
-    def notes(self, name: str) -> dict[str, str]:
-        """A pod's annotations, without the prefix."""
-        notes = self.shown(POD, name, "default")["metadata"].get("annotations", {})
+    def notes(self, name: str, kind: Kind = POD) -> dict[str, str]:
+        """A pod's annotations, or a node's, without the prefix."""
+        space = "default" if kind is POD else ""
+        notes = self.shown(kind, name, space)["metadata"].get("annotations", {})
         return {key.removeprefix(PREFIX): text for key, text in notes.items()}
 
     def node_of(self, name: str) -> str:

@@ -8,6 +8,11 @@ from stretto.testing import make_group, make_node, make_pod
 from tests.unit.daemons.wire.rig import Rig, names
 
 
+def owner_of(rig: Rig, node: str) -> str:
+    """In whose share a node is."""
+    return rig.notes(node, NODE)["scheduler-name"]
+
+
 def test_a_pod_is_handed_from_the_dispatcher_to_a_shard_to_the_binder() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1"))
@@ -141,13 +146,10 @@ def test_nodes_are_shared_out_by_annotation_and_again_when_a_shard_dies() -> Non
     rig = Rig("a", "b", dead_after=20.0, shares_nodes=True)
     rig.nodes(*(make_node(name) for name in names("n", 6)))
     rig.run(3.0)
-    key = "godel.bytedance.com/scheduler-name"
-    owners = [rig.shown(NODE, n)["metadata"]["annotations"][key] for n in names("n", 6)]
-    assert sorted(owners) == ["a"] * 3 + ["b"] * 3
+    assert sorted(owner_of(rig, n) for n in names("n", 6)) == ["a"] * 3 + ["b"] * 3
     rig.stop("b")
     rig.run(60.0)
-    owners = [rig.shown(NODE, n)["metadata"]["annotations"][key] for n in names("n", 6)]
-    assert owners == ["a"] * 6
+    assert [owner_of(rig, n) for n in names("n", 6)] == ["a"] * 6
 
 
 def test_the_controller_alone_moves_pods_where_the_profile_says_so() -> None:
@@ -163,6 +165,27 @@ def test_the_controller_alone_moves_pods_where_the_profile_says_so() -> None:
     rig.run(15.0)
     assert len(rig.bound()) == 1
     assert len(rig.store.list(MOVEMENT).records) == 1
+
+
+def test_a_shard_keeps_the_nodes_of_its_share_in_blocks_of_their_own() -> None:
+    rig = Rig("a", "b", shares_nodes=True)
+    rig.nodes(*(make_node(name) for name in names("n", 100)))
+    rig.run(3.0)
+    own = {name: rig.roles[name].shards[0].runtime.own_block for name in "ab"}
+    for name, blocks in own.items():
+        slots = rig.roles[name].cluster.nodes.by_name
+        mine = {node for node, slot in slots.items() if blocks[slot // 64]}
+        assert mine == {node for node in slots if owner_of(rig, node) == name}
+
+
+def test_a_shard_fills_its_own_share_first() -> None:
+    rig = Rig("a", "b", shares_nodes=True)
+    rig.nodes(*(make_node(name, cpu="4") for name in names("n", 10)))
+    rig.run(3.0)
+    rig.pods(*(make_pod(name, cpu="4") for name in names("p", 10)))
+    rig.run(1.0)
+    tried = {name: rig.notes(name)["selected-scheduler"] for name in names("p", 10)}
+    assert {pod: owner_of(rig, node) for pod, node in rig.bound().items()} == tried
 
 
 @pytest.mark.parametrize("count", [1, 8])
