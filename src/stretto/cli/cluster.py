@@ -167,4 +167,5 @@ def state_in(
     if found.hidden:
         common.console.note(f"left out, for want of the right to list: {', '.join(found.hidden)}")
     settings = Settings(shards, common.seed, names)
-    return Looked(State(cluster.title, found.records, source, settings), namespace)
+    now = common.console.clock.now()
+    return Looked(State(cluster.title, found.records, source, settings, now), namespace)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -156,33 +157,52 @@ def _answer(console: Console, asked: Asked, scene: "Scene", state: "State | None
         _show(console, said)
     told = {"run": asked.run, **msgspec.to_builtins(said)}
     if asked.when and state is not None:
-        told["expected_start_s"] = _show_when(console, asked, state)
+        told |= _show_when(console, asked, state)
     console.json(SCHEMA, told)
 
 
-def _show_when(console: Console, asked: Asked, state: "State") -> float | None:
-    """Seconds until the pod's unit is expected to start; ``None`` where that is not to be seen."""
-    from math import isfinite
-
+def _show_when(console: Console, asked: Asked, state: "State") -> dict[str, float | None]:
+    """Seconds until the pod's unit starts or is given up; ``None`` where that is not to be seen."""
     from stretto.sim.copies import Copy
     from stretto.sim.forecast import forecast
     from stretto.sim.live_setup import Rules
 
+    told: dict[str, float | None] = {"expected_start_s": None, "expected_timeout_s": None}
     copy = Copy(state, Rules(state.profile, "numpy", plugins=asked.plugin))
-    copy.settle()
+    copy.settle(patience=0.0)
+    copy.age_groups()
     pods = copy.plane.cluster.pods
     space, _, name = asked.pod.rpartition("/")
     key = f"{space or 'default'}/{name}"
     row = next((row for row in pods.rows().tolist() if pods.key(row) == key), None)
     unit = None if row is None else copy.plane.units.of_row(row)
     if row is None or pods.slot[row] >= 0 or unit is None:
-        return None
-    after = forecast(copy.plane, asked=[unit.key]).after_s[unit.key]
-    if not isfinite(after):
+        return told
+    starts = forecast(copy.plane, asked=[unit.key])
+    after, late = starts.after_s[unit.key], starts.late_s.get(unit.key)
+    if isfinite(after):
+        told["expected_start_s"] = after
+        console.data(f"\nExpected to start in {after:,.0f} s, if nothing else comes.")
+    elif late is not None:
+        told["expected_timeout_s"] = late
+        console.data(f"\n{_never(late, unit.size - unit.min_member)}")
+    else:
         console.data("\nNothing that says how long it runs would make room for it.")
-        return None
-    console.data(f"\nExpected to start in {after:,.0f} s, if nothing else comes.")
-    return after
+    return told
+
+
+def _never(late: float, spare: int) -> str:
+    """Why a gang never starts, and what would help."""
+    lacks = f"lacks {counted(-spare, 'pod')}" if spare < 0 else "has not found room"
+    if late <= 0:
+        return (
+            "Never starts: its group has timed out (spec.scheduleTimeoutSeconds of the PodGroup). "
+            "Make the group anew to have it tried again."
+        )
+    return (
+        f"Never starts: it still {lacks} when its group times out, in {late:,.0f} s "
+        "(spec.scheduleTimeoutSeconds of the PodGroup; a greater number lets it wait longer)."
+    )
 
 
 def _list_runs(console: Console, records: "Records") -> None:

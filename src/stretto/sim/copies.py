@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stretto.api.codec import decode_as
-from stretto.api.kinds import KINDS, QUEUE, Kind
+from stretto.api.heads import decode_object_head
+from stretto.api.kinds import KINDS, POD_GROUP, QUEUE, Kind
 from stretto.api.scheduling import Queue
-from stretto.base.clock import ManualClock
+from stretto.base.clock import ManualClock, parse_timestamp
 from stretto.base.rng import Rng
+from stretto.control.dispatcher.units import group_unit
 from stretto.explain.record_file import RecordFile
 from stretto.explain.records import Records
 from stretto.inputs.feed import materialise
@@ -53,6 +55,8 @@ class State(NamedTuple):
     profile: ProfileSource = "default"
     #: Shards and seed of its plane.
     settings: Settings = Settings()
+    #: Wall time at which it was so, in seconds; ``None`` where time stands still.
+    at: float | None = None
 
 
 def state_of(spelled: str = "", rules: Rules = OWN_RULES) -> State:
@@ -137,6 +141,18 @@ class Copy:
         while (due := self.plane.next_due()) <= end and self.clock.monotonic() < end:
             self.clock.advance(max(due - self.clock.monotonic(), 0.1))
             self.plane.run_until_idle()
+
+    def age_groups(self) -> None:
+        """Let groups have waited since they were created, where it is known what time it is."""
+        if self.state.at is None:
+            return
+        for record in self.state.records:
+            if record.kind != POD_GROUP:
+                continue
+            unit = self.plane.units.by_identity.get(group_unit(f"{record.namespace}/{record.name}"))
+            created = decode_object_head(record.body).metadata.creation_timestamp
+            if unit is not None and created:
+                unit.deadline -= max(0.0, self.state.at - parse_timestamp(created))
 
     def create(self, objects: Iterable[tuple[Kind, bytes]]) -> list[str]:
         """Submit objects; returns what the store said of those that it refused."""

@@ -8,23 +8,26 @@ whoever may be passed by later work (by priority, by a short run time) may start
 Run times are known where pods state them (``stretto.dev/duration``). Elsewhere ``Typical`` learns
 them from what has ended: the median of units of the same size, and for what runs already the median
 of those that ran longer than it has.
+
+A gang whose time (``scheduleTimeoutSeconds``) is over before it starts never starts: the copy gives
+it up when the plane would, and the forecast says when that is.
 """
 
 import heapq
 from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import groupby
-from math import inf, isfinite
+from math import ceil, inf, isfinite
 from typing import Final, NamedTuple
 
 import msgspec
 
 from stretto.api.codec import set_fields
 from stretto.api.heads import NO_BYTES, decode_pod_head
-from stretto.api.kinds import KINDS, POD
+from stretto.api.kinds import KINDS, POD, POD_GROUP
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.control.dispatcher.units import DURATION, read_duration
+from stretto.control.dispatcher.units import DURATION, group_unit, read_duration
 from stretto.plane import Plane
 from stretto.sim.world import AT_ONCE, POLLED, accepted
 from stretto.state.changes import Changes
@@ -93,6 +96,9 @@ class Starts(NamedTuple):
     #: Seconds from now at which the unit has all the pods it needs, by unit key; infinity where
     #: that does not happen while anything is expected to end.
     after_s: Mapping[str, float]
+    #: Seconds from now at which a unit is given up for good, because it has not started by then, by
+    #: the key of each for which that is expected; 0 where it has happened.
+    late_s: Mapping[str, float]
     #: Instants that were simulated.
     instants: int
 
@@ -126,13 +132,15 @@ class _Future:
         self._owner: dict[str, str] = {}
         self._starts: dict[str, float] = {}
         self._granted: list[int] = []
+        #: Seconds from now at which waiting units are given up, where they have a time.
+        self._late: dict[str, float] = {}
         running, waiting, others = _sorted(plane)
         first = min((start for start, _, _ in running), default=self._now)
         self._clock = ManualClock(first)
         self._store = MemoryStore(self._clock, Rng(plane.config.seed).child("forecast"))
         self._plane = Plane(plane.config, self._store, self._clock)
         for record in others:
-            accepted(self._store.create(record.kind, [record.body]))
+            accepted(self._store.create(record.kind, [_with_time_left(record, plane, first)]))
         self._replay(running)
         self._clock.set(self._now)
         self._queue(waiting)
@@ -140,9 +148,9 @@ class _Future:
 
     def run(self, asked: Collection[str], horizon_s: float) -> Starts:
         """Go on until all that were asked about have started, or nothing more can happen."""
-        wanted = set(asked or self._needs)
+        wanted = set(asked or {*self._needs, *self._late})
         horizon, idle, instants = self._now + horizon_s, 0, 0
-        while not wanted <= self._starts.keys():
+        while self._is_open(wanted):
             self._plane.run_until_idle()
             instants += 1
             idle = 0 if self._note() else idle + 1
@@ -152,7 +160,14 @@ class _Future:
                 break
             self._clock.set(max(due, self._clock.monotonic() + SOON_S))
             idle = 0 if self._end() else idle
-        return Starts({key: self._starts.get(key, inf) for key in wanted}, instants)
+        never = wanted - self._starts.keys()
+        late = {key: self._late[key] for key in never if self._late.get(key, inf) <= horizon_s}
+        return Starts({key: self._starts.get(key, inf) for key in wanted}, late, instants)
+
+    def _is_open(self, wanted: Collection[str]) -> bool:
+        """Whether any of these units has neither started nor been given up."""
+        passed = self._clock.monotonic() - self._now
+        return any(key not in self._starts and self._late.get(key, inf) >= passed for key in wanted)
 
     def _replay(self, running: list[tuple[float, Record, Unit | None]]) -> None:
         """What runs started when it did, so that whoever looks at starts sees them."""
@@ -178,6 +193,10 @@ class _Future:
         """What waits comes again, in the order in which it came."""
         bodies: list[bytes] = []
         for unit, records in waiting:
+            if unit.still_needed > 0 and unit.deadline < inf:
+                self._late[unit.key] = max(0.0, unit.deadline - self._now)
+                if unit.deadline <= self._now:
+                    continue
             keys = {_key(record) for record in records}
             lasts = self._lasts(Runner(unit.size, unit.duration))
             self._lacks[unit.key] = keys
@@ -241,6 +260,17 @@ def _sorted(
     running.sort(key=lambda each: (each[0], each[1].version))
     in_order = sorted(waiting.items(), key=lambda each: each[0].sequence)
     return running, in_order, list(_others(plane))
+
+
+def _with_time_left(record: Record, plane: Plane, created: float) -> bytes:
+    """An object's body; a waiting group that comes again so late has as much time as it had."""
+    if record.kind is not POD_GROUP:
+        return record.body
+    unit = plane.units.by_identity.get(group_unit(f"{record.namespace}/{record.name}"))
+    if unit is None or not isfinite(unit.deadline):
+        return record.body
+    left = max(1, ceil(unit.deadline - created))
+    return set_fields(record.body, {("spec", "scheduleTimeoutSeconds"): left})
 
 
 def _runner(record: Record, unit: Unit | None, ran: float) -> Runner:

@@ -6,15 +6,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from stretto.api.kinds import NODE, POD
-from stretto.base.clock import ManualClock
+from stretto.api.codec import set_fields
+from stretto.api.kinds import NODE, POD, POD_GROUP
+from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
 from stretto.plane import Plane
-from stretto.sim.copies import Copy, state_of
+from stretto.sim.copies import Copy, State, state_of
 from stretto.sim.forecast import forecast
+from stretto.stores.memory import MemoryStore
 from stretto.stores.sqlite import SqliteStore
-from stretto.testing import make_node, make_pod
+from stretto.stores.store import Record
+from stretto.testing import make_group, make_node, make_pod
 
 
 def stored(path: Path, runs: str | None) -> str:
@@ -66,6 +69,42 @@ def test_pods_that_differ_in_their_names_alone_are_told_apart(tmp_path: Path, ga
     path.write_text(text, encoding="utf-8")
     starts = forecast(settled(path)).after_s
     assert starts == {"PodGroupUnit/default/next": pytest.approx(100, abs=10)}
+
+
+def gang_store(path: Path, timeout: int, pods: int = 2) -> str:
+    """A store with one core that is taken for 1,000 s, and a gang of two that waits for it."""
+    run = stored(path, "1000")
+    store = SqliteStore(path, ManualClock(), Rng(1))
+    store.create(POD_GROUP, [make_group("g", 2, scheduleTimeoutSeconds=timeout)])
+    store.create(POD, [make_pod(f"g{n}", cpu="500m", group="g") for n in range(pods)])
+    store.close()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("pods", "why"), [(2, "has not found room"), (1, "lacks 1 pod when its group times out")]
+)
+def test_a_gang_that_times_out_first_is_told_that_it_never_starts(
+    tmp_path: Path, pods: int, why: str
+) -> None:
+    done = explain("g0", gang_store(tmp_path / "run.db", 300, pods), "--json", str(tmp_path / "j"))
+    assert "Never starts: it still " + why in done.stdout
+    assert "times out, in 300 s" in done.stdout
+    told = json.loads((tmp_path / "j").read_text())
+    assert (told["expected_start_s"], told["expected_timeout_s"]) == (None, 300.0)
+
+
+def test_a_group_of_a_living_cluster_has_waited_since_it_was_created() -> None:
+    group = make_group("g", 2, scheduleTimeoutSeconds=300)
+    stamped = set_fields(group, {("metadata", "creationTimestamp"): timestamp(1_000.0)})
+    store = MemoryStore(ManualClock(), Rng(0))
+    store.seed([Record(POD_GROUP, "default", "g", "u", version=1, body=stamped)])
+    store.create(POD, [make_pod("g0", group="g")])
+    records = [*store.list(POD_GROUP).records, *store.list(POD).records]
+    copy = Copy(State("cluster", records, at=1_100.0))
+    copy.settle(0.0)
+    copy.age_groups()
+    assert forecast(copy.plane).late_s == {"PodGroupUnit/default/g": 200.0}
 
 
 def test_where_nothing_says_how_long_it_runs_there_is_no_answer(tmp_path: Path) -> None:

@@ -67,6 +67,39 @@ def test_a_gang_starts_when_all_it_needs_fit_together() -> None:
     assert set(told(harness).values()) == {300.0}
 
 
+def a_gang_behind(lasts: float, timeout: int, waited: float = 0.0) -> Harness:
+    """A gang of two that waits for a pod which runs so long, and has waited already."""
+    harness = busy(pod("a", lasts), cpu="2")
+    harness.create(POD_GROUP, make_group("g", 2, scheduleTimeoutSeconds=timeout))
+    harness.submit(*[pod(f"g{n}", 10, group="g") for n in range(2)])
+    harness.settle(waited)
+    return harness
+
+
+@pytest.mark.parametrize(
+    ("timeout", "waited", "late"), [(300, 0.0, 300.0), (300, 100.0, 200.0), (300, 301.0, 0.0)]
+)
+def test_a_gang_whose_time_is_over_before_there_is_room_never_starts(
+    timeout: int, waited: float, late: float
+) -> None:
+    starts = forecast(a_gang_behind(1_000, timeout, waited).plane)
+    key = "PodGroupUnit/default/g"
+    assert (starts.after_s[key], starts.late_s) == (inf, {key: pytest.approx(late, abs=1)})
+
+
+def test_a_gang_that_finds_room_in_time_is_not_late() -> None:
+    starts = forecast(a_gang_behind(1_000, 1_100, 20.0).plane)
+    assert starts.after_s == {"PodGroupUnit/default/g": pytest.approx(980, abs=1)}
+    assert starts.late_s == {}
+
+
+def test_who_waits_behind_a_gang_that_is_given_up_starts_without_it() -> None:
+    harness = a_gang_behind(1_000, 300)
+    harness.submit(pod("wide", 10, cpu="2"))
+    harness.settle()
+    assert told(harness)["wide"] == pytest.approx(1_000, abs=1)
+
+
 def test_asking_changes_nothing() -> None:
     harness = busy(pod("a", 100), pod("b", 50))
     before = harness.placements(), harness.plane.binder.counts.copy(), harness.clock.monotonic()
