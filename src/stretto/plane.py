@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from stretto.api.scheduling import QueuePolicy
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.base.rng import Rng
@@ -21,10 +20,11 @@ from stretto.control.binder.conflicts import Judge
 from stretto.control.binder.evictor import Evictor
 from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.binder.preempting import PreemptionJudge
+from stretto.control.controllers.relief import Relief
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.controllers.statuses import Statuses
-from stretto.control.dispatcher.config import MIN_MEMBERS, DispatcherConfig, QueueConfig
+from stretto.control.dispatcher.config import DispatcherConfig, dispatcher_config
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.partition import Partitions
@@ -46,7 +46,7 @@ from stretto.state.claims import Plan, Verdict
 from stretto.state.cluster import Cluster, ClusterConfig
 from stretto.state.floor import Floor
 from stretto.state.pool import Pool
-from stretto.state.units import DEFAULT_QUEUE, Units
+from stretto.state.units import Units
 from stretto.stores.store import Store
 
 
@@ -138,15 +138,9 @@ class Plane:
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
         self._partitions = Partitions(self.dispatcher.shares)
-        #: Times kept places out.
-        self.reservations = Reservations(self.cluster, store)
-        self.witnesses.append(self.reservations.witness)
         #: Judges and binds.
         self.binder = self._new_binder()
-        #: Moves pods so that whole GPUs or nodes come free.
-        self.rescheduler = Rescheduler(self.cluster, self.units, store, self.budgets)
-        self.witnesses.append(self.rescheduler.witness)
-        self.rescheduler.run(config.profile.rescheduling, lambda: self.evictor, clock, config.tier)
+        self._begin_controllers()
         #: Asks pods to leave, and keeps the room of those who wait for it.
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.
@@ -179,6 +173,22 @@ class Plane:
             self.reporter.preemption = Suffixes(self.engine, self.budgets).of
             self.reporter.held_back = HeldBack(self.cluster.pods, self.units, self.dispatcher.views)
             self.statuses = Statuses(self.cluster, self.units, self.dispatcher, self.store)
+
+    def _begin_controllers(self) -> None:
+        """What looks after pods that are placed, now and then."""
+        cluster, profile = self.cluster, self.config.profile
+        #: Times kept places out.
+        self.reservations = Reservations(cluster, self.store)
+        #: Moves pods so that whole GPUs or nodes come free.
+        self.rescheduler = Rescheduler(cluster, self.units, self.store, self.budgets)
+        self.rescheduler.run(
+            profile.rescheduling, lambda: self.evictor, self.clock, self.config.tier
+        )
+        self.witnesses += [self.reservations.witness, self.rescheduler.witness]
+        #: Has pods that do not run yet leave nodes that give more than they have.
+        self.relief = Relief(cluster, self.store, self.clock, lambda: self.evictor)
+        self.relief.run(profile.relief, self.clock.monotonic())
+        self._controllers = (self.reservations, self.rescheduler, self.relief)
 
     # ------------------------------------------------------------ parts that may be replaced
 
@@ -256,8 +266,8 @@ class Plane:
             return moved
         refusals = [*self.binder.settle_doubts(now), *self._settle_nominations(now)]
         self.dispatcher.settle(refusals, now)
-        self.reservations.step(now)
-        self.rescheduler.step(now)
+        for controller in self._controllers:
+            controller.step(now)
         self._absorb(now)
         self.dispatcher.due(now)
         self.engine.learn()
@@ -292,7 +302,7 @@ class Plane:
         """Clock time at which there is something to do although no event comes."""
         due = [lane.next_due() for lane in (self.reporter, self.statuses) if lane is not None]
         due += [self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due()]
-        due += [self.evictor.next_due(), self.reservations.next_due(), self.rescheduler.next_due()]
+        due += [each.next_due() for each in (self.evictor, *self._controllers)]
         return min(due)
 
     def close(self) -> None:
@@ -379,22 +389,3 @@ class Plane:
         owners = self._partitions.update(ledger.slots, numbers, ledger)
         for shard in self.shards:
             shard.runtime.own_block = (owners == shard.number).astype("uint8")
-
-
-def dispatcher_config(profile: Profile, queues: Sequence[QueueConfig] = ()) -> DispatcherConfig:
-    """What a profile says of retries and gangs, with queues that have settings of their own.
-
-    Where kube-scheduler's rules decide, its queue does too: pods one by one, by priority.
-    """
-    exact = profile.exact
-    others = QueuePolicy.PRIORITY if exact else QueuePolicy.FIFO_SKIP
-    return DispatcherConfig(
-        queues=tuple(queues),
-        other_queues=QueueConfig(DEFAULT_QUEUE, policy=others),
-        each_alone=exact,
-        min_members={**MIN_MEMBERS, **profile.min_members},
-        retry=profile.retry,
-        first_delay=profile.first_delay,
-        longest_delay=profile.longest_delay,
-        dispatch=profile.dispatch,
-    )

@@ -64,6 +64,14 @@ class Ground:
         """Pods for stretto."""
         put(self.site, PODS, *(pod(name, cpu, **spec) for name in names))
 
+    def owned(self, *names: str) -> None:
+        """Pods for stretto that a controller would make again."""
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}
+        for name in names:
+            body = pod(name, "1")
+            body["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+            put(self.site, PODS, body)
+
     def remove(self, name: str) -> None:
         """A pod, gone at once."""
         assert self.site.ask("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0").status == 200

@@ -2,6 +2,7 @@
 
 import pytest
 
+from stretto.api.kinds import POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.control.lease import Elector, LeaseConfig
@@ -10,6 +11,8 @@ from stretto.explain.findings import Check
 from stretto.sim.clusters import listed
 from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
+from stretto.stores.store import Bind
+from tests.kube.daemon import SPACE
 from tests.kube.ground import NAMES, Ground
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
@@ -65,6 +68,32 @@ def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(ground:
     ground.go_for(0.5, other)
     ground.laws_hold()
     other.close()
+
+
+def test_case_31_what_two_leaders_overcommit_is_mended_by_the_one_that_stays(
+    ground: Ground,
+) -> None:
+    """The other has bound to a full node, and is gone; no kubelet has started any of them."""
+    ground.nodes("n0", cpu="2")
+    ground.owned("a", "b")
+    ground.go(ground.all_bound(2))
+    ground.owned("c", "d")
+    uids = {each.name: each.uid for each in ground.near.list(POD).records}
+    ground.near.bind([Bind(SPACE, name, uids[name], "n0") for name in "cd"])
+    ground.go(ground.all_bound(4))
+    ground.plane.relief.run(1.0, ground.plane.clock.monotonic())
+
+    def kubelet() -> int:
+        """What is asked to go, goes; how many stay."""
+        for each in ground.near.list(POD).records:
+            if each.deleting:
+                ground.remove(each.name)
+        return len(ground.bound())
+
+    ground.go(lambda: kubelet() == 2)
+    ground.go_for(2.0)
+    assert kubelet() == 2
+    ground.laws_hold()
 
 
 @pytest.mark.parametrize("jump", [-3 * 3600.0, 3600.0, DAY, -DAY])

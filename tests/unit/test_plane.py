@@ -6,11 +6,11 @@ import pytest
 
 from stretto.api.kinds import NODE, POD
 from stretto.base.rng import Rng
-from stretto.control.dispatcher.config import QueueConfig
+from stretto.control.dispatcher.config import QueueConfig, dispatcher_config
 from stretto.control.scheduler.shard import Shard
 from stretto.framework.profile import load_profile
 from stretto.framework.runtime import Runtime
-from stretto.plane import Plane, PlaneConfig, Step, dispatcher_config
+from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.claims import ConflictCause
 from stretto.stores.faults import FaultOdds
 from stretto.stores.faulty import FaultyStore

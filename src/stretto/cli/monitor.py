@@ -39,7 +39,9 @@ class Monitor(AbstractContextManager["Monitor"]):
         self._next = float("-inf")
         self._metrics: Metrics | None = None
         if file is not None or port is not None:
-            self._metrics = _metrics_of(plane)
+            from stretto.daemons.watched import metrics_of
+
+            self._metrics = metrics_of(plane)
 
     def __enter__(self) -> "Monitor":
         """Begin to serve.
@@ -86,15 +88,3 @@ class Monitor(AbstractContextManager["Monitor"]):
         if self._metrics is not None and self._port is not None and seconds >= self._next:
             self._next = seconds + EVERY
             self._published.publish(self._metrics.families())
-
-
-def _metrics_of(plane: "Plane") -> "Metrics":
-    """Metrics that watch a plane from now on."""
-    from stretto.explain.metrics import Metrics, Watched
-
-    views, reporter = plane.dispatcher.views, plane.reporter
-    watched = Watched(plane.engine, plane.units, views, plane.verdicts, reporter, plane.rescheduler)
-    metrics = Metrics(watched, plane.clock)
-    plane.observers.append(metrics.observe)
-    plane.witnesses.append(metrics.witness)
-    return metrics

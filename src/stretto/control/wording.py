@@ -26,6 +26,8 @@ DONE: Final = "Scheduled"
 """Reason of the event about a pod that got a node."""
 MOVED: Final = "Rescheduled"
 """Reason of the event about a pod that is asked to leave so that room comes free."""
+RELIEVED: Final = "NodeOverCommitted"
+"""Reason of the event about a pod that is asked to leave a node that gives more than it has."""
 NOT_VALID: Final = "NotAsItShouldBe"
 """Reason of the event about an object that cannot be taken as it is written."""
 EVERYWHERE: Final = "default"
@@ -131,6 +133,11 @@ def complaint_event(record: Record, message: str, reporter: str, now: float) -> 
 def move_event(record: Record, message: str, reporter: str, now: float) -> bytes:
     """The event about a pod that is moved. ``now`` is wall-clock time."""
     return _event(record, (MOVED, message), "Normal", (reporter, now))
+
+
+def relief_event(record: Record, message: str, reporter: str, now: float) -> bytes:
+    """The event about a pod that relieves its node. ``now`` is wall-clock time."""
+    return _event(record, (RELIEVED, message), "Warning", (reporter, now))
 
 
 def _event(record: Record, about: tuple[str, str], kind: str, told: tuple[str, float]) -> bytes:

@@ -27,8 +27,9 @@ from stretto.daemons.logs import Log
 from stretto.daemons.probes import Certificate, Page, Pages, Probes, Served
 from stretto.daemons.profiles import ProfileFile
 from stretto.daemons.steady import SteadyStore, StoppedError
+from stretto.daemons.watched import metrics_of
 from stretto.explain.exposition import Published
-from stretto.explain.metrics import Metrics, Watched
+from stretto.explain.metrics import Metrics
 from stretto.explain.tally import Family
 from stretto.framework.profile import Profile
 from stretto.plane import Plane, PlaneConfig
@@ -50,6 +51,9 @@ ALIVE_WITHIN: Final = 60.0
 """Seconds after which a loop that does not come round counts as dead."""
 FINISH_WITHIN: Final = 8.0
 """Seconds for claims in doubt when asked to stop."""
+RELIEVE_AFTER: Final = 15.0
+"""Seconds for which a node may give more than it has, unless the profile says otherwise: kubelets
+have turned away by then what is too much."""
 COMPARE_EVERY: Final = 300.0
 """Seconds between comparisons with a fresh list: a lost event heals by then."""
 REPORT: Final = ReportConfig(at_once=32, every=0.5, keep_events=float("inf"))
@@ -105,8 +109,9 @@ def plane_config(
         report: whether pods that wait are told of.
     """
     answers_to = tuple(names) or profile.scheduler_names
+    relief = RELIEVE_AFTER if profile.relief is None else profile.relief
     return PlaneConfig(
-        profile=msgspec.structs.replace(profile, scheduler_names=answers_to),
+        profile=msgspec.structs.replace(profile, scheduler_names=answers_to, relief=relief),
         shards=shards,
         cluster=ClusterConfig(scheduler_names=frozenset(answers_to)),
         tier=tier,
@@ -212,7 +217,7 @@ class SchedulerDaemon:
         self._store.prepare()
         steady = SteadyStore(self._store, self._clock, self._check, self._log.trouble)
         plane = self._config.make(self._config.plane, steady, self._clock)
-        metrics = _metrics_of(plane)
+        metrics = metrics_of(plane)
         try:
             with collector.Pace() as pace:
                 self._lead(plane, metrics, pace)
@@ -332,19 +337,3 @@ class SchedulerDaemon:
         if not self._is_synced:
             return Page(False, "".join(["not synced yet\n", *troubles]))
         return Page(not troubles, "".join(troubles) or "ok\n")
-
-
-def _metrics_of(plane: Plane) -> Metrics:
-    """Metrics that watch a plane from now on."""
-    watched = Watched(
-        plane.engine,
-        plane.units,
-        plane.dispatcher.views,
-        plane.verdicts,
-        plane.reporter,
-        plane.rescheduler,
-    )
-    metrics = Metrics(watched, plane.clock)
-    plane.observers.append(metrics.observe)
-    plane.witnesses.append(metrics.witness)
-    return metrics

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.clock import Clock
+from stretto.control.controllers.relief import Relief
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.dispatcher.views import Views
 from stretto.control.reporter import Reporter
@@ -66,6 +67,8 @@ class Watched(NamedTuple):
     reporter: Reporter | None = None
     #: Moves pods; ``None`` where nobody looks at that.
     rescheduler: Rescheduler | None = None
+    #: Relieves nodes; ``None`` where nobody looks at that.
+    relief: Relief | None = None
 
 
 class Metrics:
@@ -276,6 +279,9 @@ class Metrics:
         moves = Count("stretto_moves", "Pods moved so that room comes free, by outcome.", "result")
         for result, count in (watched.rescheduler.counts if watched.rescheduler else {}).items():
             moves.add(count, result)
+        relieved = Count("stretto_relief", "Over-committed nodes: what could be done.", "result")
+        for result, count in (watched.relief.counts if watched.relief else {}).items():
+            relieved.add(count, result)
         seconds = Count("stretto_rule_seconds", "Seconds spent in rules from outside.", "plugin")
         slots = Count("stretto_rule_slots", "Slots that they were asked about.", "plugin")
         faults = Count("stretto_rule_faults", "Answers that could not be used.", "plugin")
@@ -284,4 +290,4 @@ class Metrics:
             seconds.add(health.seconds, health.name)
             slots.add(health.slots, health.name)
             faults.add(health.faults, health.name)
-        return [each.family() for each in (told, moves, seconds, slots, faults)]
+        return [each.family() for each in (told, moves, relieved, seconds, slots, faults)]

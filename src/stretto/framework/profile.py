@@ -133,6 +133,9 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     preemption: PreemptionRules = PreemptionRules()
     #: How pods are moved so that room comes free; ``None`` where nobody is.
     rescheduling: Rescheduling | None = None
+    #: Seconds for which a node may give more than it has before pods that do not run yet are asked
+    #: to leave it; infinity for never, ``None`` as the place wants (behind an API server 15 s).
+    relief: float | None = None
     #: What was read and has no effect here, for those who ask.
     notes: tuple[str, ...] = ()
 

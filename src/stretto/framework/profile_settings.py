@@ -9,7 +9,7 @@ from stretto.framework import arguments as read
 from stretto.framework.preemption_form import read_preemption
 from stretto.framework.profile_form import Form
 from stretto.framework.program import DevicePick
-from stretto.framework.rescheduling_form import read_rescheduling
+from stretto.framework.rescheduling_form import read_relief, read_rescheduling
 from stretto.framework.selection import TieRule
 from stretto.state.claims import CommitMode, ConflictMode
 
@@ -37,6 +37,7 @@ _OWN_KEYS: Final = (
     "commit",
     "preemption",
     "reschedule",
+    "relieve",
     "schedulerNames",
     "rules",
     "nodesToScore",
@@ -93,6 +94,7 @@ def read_settings(form: Form) -> dict[str, Any]:
         "conflicts": ConflictMode(choice("conflicts", "fit", [m.value for m in ConflictMode])),
         "preemption": read_preemption(own.get("preemption"), f"{where}.preemption", exact=is_exact),
         "rescheduling": read_rescheduling(own.get("reschedule"), f"{where}.reschedule"),
+        "relief": read_relief(own.get("relieve"), f"{where}.relieve"),
         "commit": CommitMode(choice("commit", "incremental", [m.value for m in CommitMode])),
         "exact": is_exact,
     }

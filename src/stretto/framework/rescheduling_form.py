@@ -2,10 +2,13 @@
 
     stretto:
       reschedule: {everySeconds: 600, goal: gpus, moves: 10, dryRun: false}
+      relieve: {afterSeconds: 15}
 
-Left out, or ``false``: nobody is moved.
+``reschedule`` left out, or ``false``: nobody is moved so that room comes free. ``relieve: false``:
+nobody is asked to leave a node that gives more than it has.
 """
 
+from math import inf
 from typing import Any, Final
 
 from stretto.base.errors import InputError
@@ -40,3 +43,20 @@ def read_rescheduling(value: Any, where: str) -> Rescheduling | None:
         moves=read.whole(form.get("moves", 10), 1, MOST, f"{where}.moves"),
         dry_run=dry_run,
     )
+
+
+def read_relief(value: Any, where: str) -> float | None:
+    """Seconds for which a node may give more than it has; infinity for ever, ``None`` if not said.
+
+    Raises:
+        InputError: something has the wrong form; the path says where.
+        UnknownNameError: a key is not known; the nearest is named.
+    """
+    if value is None:
+        return None
+    if value is False:
+        return inf
+    form = read.mapping(value, ("afterSeconds",), where)
+    if "afterSeconds" not in form:
+        raise InputError(where, value, "afterSeconds: how long to wait", "write afterSeconds: 15")
+    return read.number(form["afterSeconds"], 1.0, LONGEST, f"{where}.afterSeconds")

@@ -13,13 +13,13 @@ from stretto.api.yaml_text import load_documents
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
-from stretto.control.dispatcher.config import queue_config
+from stretto.control.dispatcher.config import dispatcher_config, queue_config
 from stretto.control.reporter import ReportConfig
 from stretto.framework.outside import known_rules
 from stretto.framework.profile import PROFILES, Profile, load_profile
 from stretto.inputs.feed import Feed
 from stretto.inputs.scenario_schema import Scenario
-from stretto.plane import Plane, PlaneConfig, dispatcher_config
+from stretto.plane import Plane, PlaneConfig
 from stretto.state.cluster import SCHEDULER_NAME, ClusterConfig
 from stretto.stores.memory import MemoryStore
 from stretto.stores.sqlite import SqliteStore

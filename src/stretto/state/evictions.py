@@ -36,6 +36,8 @@ class EvictionCause(Enum):
     RECLAIM = "reclaimed"
     #: It runs better elsewhere.
     RESCHEDULE = "rescheduled"
+    #: Its node gives more than it has, and the pod does not run yet.
+    RELIEF = "over-committed"
     #: Its gang falls below its minimum without those that were asked.
     GANG = "gang evicted whole"
 

@@ -10,7 +10,8 @@ import yaml
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.daemons.scheduler import _metrics_of, plane_config
+from stretto.daemons.scheduler import plane_config
+from stretto.daemons.watched import metrics_of
 from stretto.explain.tally import MetricKind
 from stretto.framework.profile import load_profile
 from stretto.plane import Plane
@@ -87,7 +88,7 @@ def served() -> Iterator[str]:
     """Names of all series that a scheduler serves."""
     clock = ManualClock()
     config = plane_config(load_profile("default"), (), 1, "numpy", report=True)
-    metrics = _metrics_of(Plane(config, MemoryStore(clock, Rng(1)), clock))
+    metrics = metrics_of(Plane(config, MemoryStore(clock, Rng(1)), clock))
     for family in metrics.families():
         if family.kind is MetricKind.COUNTER:
             yield f"{family.name}_total"

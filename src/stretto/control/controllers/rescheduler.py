@@ -11,7 +11,7 @@ until the last moves are over.
 from collections import Counter
 from collections.abc import Callable
 from math import inf
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -19,6 +19,7 @@ from stretto.api.heads import NO_BYTES, decode_pod_head
 from stretto.api.kinds import EVENT, MOVEMENT, POD
 from stretto.api.meta import OwnerReference
 from stretto.base.clock import Clock
+from stretto.control.controllers.lane import Lane, LaneOf
 from stretto.control.controllers.movements import Movements
 from stretto.control.controllers.rescheduler_plan import (
     DefragPlan,
@@ -43,14 +44,6 @@ WAIT: Final = 120.0
 _OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
 
 
-class Lane(Protocol):
-    """Where pods are asked to leave."""
-
-    def order(self, order: EvictionOrder, now: float) -> tuple[int, ...]:
-        """Ask pods to leave; returns the rows that are asked."""
-        ...
-
-
 class Rescheduler:
     """Plans and carries out moves."""
 
@@ -67,7 +60,7 @@ class Rescheduler:
         self._hints: list[tuple[float, str, str, int]] = []
         self._round = 0
         self._rules: Rescheduling | None = None
-        self._lane_of: Callable[[], Lane] | None = None
+        self._lane_of: LaneOf | None = None
         self._wall: Callable[[], float] = lambda: 0.0
         self._due, self._tier = inf, "auto"
         self._engine: Engine | None = None
@@ -76,7 +69,7 @@ class Rescheduler:
     def run(
         self,
         rules: Rescheduling | None,
-        lane_of: Callable[[], Lane],
+        lane_of: LaneOf,
         clock: Clock,
         tier: str = "auto",
     ) -> None:

@@ -1,6 +1,6 @@
 """What may be set about queues, units and retries, with defaults and their reasons."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
@@ -11,6 +11,7 @@ from stretto.api.quantity import amounts, format_amount
 from stretto.api.scheduling import Queue, QueuePolicy
 from stretto.base.errors import InputError
 from stretto.control.dispatcher.loads import LEAST_LOADED
+from stretto.framework.profile import Profile
 from stretto.state.units import DEFAULT_QUEUE
 
 ALL: Final = "all"
@@ -182,3 +183,22 @@ class DispatcherConfig:
         """Seconds to wait after so many failures in a row."""
         doublings = min(failures - 1, 30)
         return min(self.longest_delay, self.first_delay * 2.0**doublings) if failures > 0 else 0.0
+
+
+def dispatcher_config(profile: Profile, queues: Sequence[QueueConfig] = ()) -> DispatcherConfig:
+    """What a profile says of retries and gangs, with queues that have settings of their own.
+
+    Where kube-scheduler's rules decide, its queue does too: pods one by one, by priority.
+    """
+    exact = profile.exact
+    others = QueuePolicy.PRIORITY if exact else QueuePolicy.FIFO_SKIP
+    return DispatcherConfig(
+        queues=tuple(queues),
+        other_queues=QueueConfig(DEFAULT_QUEUE, policy=others),
+        each_alone=exact,
+        min_members={**MIN_MEMBERS, **profile.min_members},
+        retry=profile.retry,
+        first_delay=profile.first_delay,
+        longest_delay=profile.longest_delay,
+        dispatch=profile.dispatch,
+    )

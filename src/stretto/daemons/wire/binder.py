@@ -275,6 +275,7 @@ class BinderPlane(Plane):
         super().__init__(config, self.view, clock)
         self.view.notes_of = self._notes_of
         self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
+        self.relief.run(None, clock.monotonic())
         self.observers.append(self._answer)
 
     def next_due(self) -> float:

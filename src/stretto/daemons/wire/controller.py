@@ -1,7 +1,8 @@
 """The controller as a role: phases of PodGroups, statuses of queues, kept places, moves.
 
 It sees every pod as it is, places none, and tells what became of their groups and queues. Where the
-profile says that pods are moved now and then, it is the one who asks them to leave.
+profile says that pods are moved now and then, it is the one who asks them to leave, and so it is
+where a node gives more than it has.
 """
 
 import msgspec
@@ -50,6 +51,7 @@ class ControllerPlane(Plane):
         self.dispatcher.drain_failures()
         self.evictor.settle(now)
         self.rescheduler.step(now)
+        self.relief.step(now)
         moved = self.evictor.send(now) or moved
         if self.statuses is not None:
             moved = self.statuses.report(now, self.clock) > 0 or moved

@@ -123,6 +123,7 @@ class DispatcherPlane(Plane):
         super().__init__(config, self.view, clock)
         self.statuses = None
         self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
+        self.relief.run(None, clock.monotonic())
         self.dispatcher.remove_shard(0, 0.0)  # shards are those of the fleet
         #: The shards there are.
         self.fleet = Fleet(store, wire.dead_after)

@@ -31,11 +31,11 @@ from stretto.api.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, K
 from stretto.api.scheduling import QueuePolicy
 from stretto.base.clock import Clock, timestamp
 from stretto.control.binder.evictor import Evictor
-from stretto.control.dispatcher.config import QueueConfig
+from stretto.control.dispatcher.config import QueueConfig, dispatcher_config
 from stretto.control.wording import UNSCHEDULABLE
 from stretto.daemons.wire.fleet import BEAT_EVERY, Heart
 from stretto.daemons.wire.view import Known, View
-from stretto.plane import Plane, PlaneConfig, Step, dispatcher_config
+from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.slots import BLOCK
 from stretto.state.units import DEFAULT_QUEUE, Setback, UnitKind, Why
 from stretto.stores.capabilities import Capabilities
@@ -214,6 +214,7 @@ class ShardPlane(Plane):
         super().__init__(config, self.view, clock)
         self.statuses = None
         self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
+        self.relief.run(None, clock.monotonic())
         self.view.is_late = self._is_late
         self.view.victims_of = self._victims_of
         self._misfits: list[Setback] = []
