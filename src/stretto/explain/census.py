@@ -225,7 +225,7 @@ def _of_unit(unit: Unit) -> Code | None:
     if unit.state is UnitState.FORMING:
         return Code.UNKNOWN_GROUP if unit.min_member == NO_GROUP else Code.GANG_INCOMPLETE
     if unit.state is UnitState.FAILED and unit.is_gang:
-        return Code.GANG_TIMED_OUT
+        return Code.UNREADABLE_GROUP if unit.min_member == NO_GROUP else Code.GANG_TIMED_OUT
     if unit.state is UnitState.UNSCHEDULABLE and unit.still_needed > 1:
         return Code.GANG_SHORT
     return None

@@ -165,6 +165,8 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
     if unit is None:
         return []
     if unit.min_member is None:
+        if unit.failure:
+            return [reason(Code.UNREADABLE_GROUP, f"Its {unit.failure}.")]
         name = unit.key.partition("/")[2]
         return [reason(Code.UNKNOWN_GROUP, f"Its PodGroup {name} does not exist.")]
     found = []

@@ -42,6 +42,8 @@ class Code(Enum):
     ENDED = "ended"
     #: It names a PodGroup that does not exist.
     UNKNOWN_GROUP = "unknown-group"
+    #: It names a PodGroup that cannot be read.
+    UNREADABLE_GROUP = "unreadable-group"
     #: It asks for a resource that no node offers.
     UNKNOWN_RESOURCE = "unknown-resource"
     #: It asks for device models that no node has.
@@ -89,6 +91,7 @@ TIERS: Final[Mapping[Code, Tier]] = {
     Code.OTHER_SCHEDULER: Tier.MISCONFIGURED,
     Code.ENDED: Tier.WAITING,
     Code.UNKNOWN_GROUP: Tier.MISCONFIGURED,
+    Code.UNREADABLE_GROUP: Tier.MISCONFIGURED,
     Code.UNKNOWN_RESOURCE: Tier.MISCONFIGURED,
     Code.UNKNOWN_MODEL: Tier.MISCONFIGURED,
     Code.DYNAMIC_CLAIMS: Tier.MISCONFIGURED,

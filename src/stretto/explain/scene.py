@@ -172,7 +172,8 @@ class LiveNotes:
         if self._positions is None:
             self._positions = positions(self._units)
         quota = quota_words(self._views, unit)
-        return facts_of(unit, self._positions.get(unit, (0, 0)), quota=quota)
+        failure = self._views.failure(unit) if self._views is not None else ""
+        return facts_of(unit, self._positions.get(unit, (0, 0)), failure=failure, quota=quota)
 
     def members(self, row: int) -> list[int]:
         """Rows of its unit that want a node."""

@@ -114,7 +114,9 @@ class Asker:
         unit = self._plane.units.of_row(row)
         views = self._plane.dispatcher.views
         quota = quota_words(views, unit) if unit is not None else ""
-        facts = facts_of(unit, (0, 0), quota=quota) if unit is not None else None
+        facts = None
+        if unit is not None:
+            facts = facts_of(unit, (0, 0), failure=views.failure(unit), quota=quota)
         gang = gang_of(self._scene, row, facts) if self._may_ask_gang(unit) else None
         state = PodState(int(cluster.pods.state[row]))
         found = reasons_of(inquiry, state, facts, gang)

@@ -46,8 +46,10 @@ class GroupChange(NamedTuple):
 
     #: ``namespace/name``.
     key: str
-    #: The group as it is now; ``None`` once it is deleted.
+    #: The group as it is now; ``None`` once it is deleted, and where it could never be read.
     group: PodGroup | None
+    #: What is wrong with a group that could never be read; empty otherwise.
+    fault: str = ""
 
 
 class QueueChange(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.api.codec import decode_as
 from stretto.api.core import Node
 from stretto.api.scheduling import (
     PodGroup,
@@ -27,8 +28,6 @@ from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType
 
 _NODE: Final = msgspec.json.Decoder(Node)
-_GROUP: Final = msgspec.json.Decoder(PodGroup)
-_WORKLOAD_GROUP: Final = msgspec.json.Decoder(WorkloadPodGroup)
 FOR_EVER: Final = (1 << 31) - 1
 """Seconds after which a group has failed that states no time: 68 years."""
 
@@ -77,10 +76,11 @@ def apply_workload_groups(cluster: Cluster, events: Iterable[Event]) -> None:
             cluster.changes.groups.append(GroupChange(key, None))
             continue
         try:
-            group = _translated(_WORKLOAD_GROUP.decode(event.record.body), event.record.uid)
-        except (msgspec.DecodeError, RecursionError) as error:
-            cluster.abnormal[f"podgroup {key}"] = str(error)
+            found = decode_as(WorkloadPodGroup, event.record.body, "podgroup")
+        except InputError as error:
+            _refuse_group(cluster, key, error)
             continue
+        group = _translated(found, event.record.uid)
         cluster.abnormal.pop(f"podgroup {key}", None)
         cluster.groups[key] = group
         direct(cluster, key, group)
@@ -117,14 +117,24 @@ def apply_groups(cluster: Cluster, events: Iterable[Event]) -> None:
             cluster.changes.groups.append(GroupChange(key, None))
             continue
         try:
-            group = _GROUP.decode(event.record.body)
-            meta = msgspec.structs.replace(group.metadata, uid=event.record.uid)
-            group = msgspec.structs.replace(group, metadata=meta)
-        except (msgspec.DecodeError, RecursionError) as error:
-            cluster.abnormal[f"podgroup {key}"] = str(error)
+            group = decode_as(PodGroup, event.record.body, "podgroup")
+        except InputError as error:
+            _refuse_group(cluster, key, error)
             continue
+        meta = msgspec.structs.replace(group.metadata, uid=event.record.uid)
+        group = msgspec.structs.replace(group, metadata=meta)
         cluster.abnormal.pop(f"podgroup {key}", None)
         cluster.groups[key] = group
         direct(cluster, key, group)
         cluster.changes.groups.append(GroupChange(key, group))
         cluster.changes.cures |= Cure.GROUP_CHANGED
+
+
+def _refuse_group(cluster: Cluster, key: str, error: InputError) -> None:
+    """A group cannot be read: it is as it was read last; where it never was, its pods are told."""
+    name = key.removesuffix(MARK)
+    said = str(error).removeprefix(f"podgroup {name}: ").removeprefix("podgroup: ")
+    cluster.abnormal[f"podgroup {key}"] = said
+    if key not in cluster.groups:
+        fault = f"PodGroup {name} cannot be read: {said}"
+        cluster.changes.groups.append(GroupChange(key, None, fault))

@@ -1,14 +1,14 @@
 """PodGroups as the dispatcher knows them, and what they mean for their units.
 
-A unit whose group is unknown waits; one whose group contradicts itself, or whose time is over, is
-given up until the group changes.
+A unit whose group is unknown waits; one whose group cannot be read or contradicts itself, or whose
+time is over, is given up until the group changes.
 """
 
 from math import inf
 
-from stretto.api.scheduling import PodGroup
 from stretto.control.dispatcher.places import Places
-from stretto.control.dispatcher.units import Group, group_unit, read_group
+from stretto.control.dispatcher.units import Group, group_unit, read_group, unreadable_group
+from stretto.state.changes import GroupChange
 from stretto.state.lifecycle import UnitEvent, UnitState
 from stretto.state.units import NO_GROUP, Unit, UnitKind
 
@@ -40,18 +40,20 @@ class Groups:
         group = self._known.get(unit.key) if unit.kind is UnitKind.POD_GROUP else None
         return group is not None and bool(group.queue)
 
-    def change(self, key: str, group: PodGroup | None, now: float) -> Unit | None:
+    def change(self, change: GroupChange, now: float) -> Unit | None:
         """A group came, changed or went; returns its unit if that must be looked at again."""
-        identity = group_unit(key)
+        identity, group = group_unit(change.key), change.group
         unit = self._places.units.by_identity.get(identity)
         before = self._known.get(identity)
-        if group is None:
+        if group is None and not change.fault:
             self._known.pop(identity, None)
             if unit is not None:
-                unit.min_member, unit.deadline = NO_GROUP, inf
-                self._places.faults.pop(unit, None)
+                self._lose_group(unit)
             return unit
-        after = read_group(group, now, self._places.config.schedule_timeout)
+        if group is None:
+            after = unreadable_group(change.fault, now)
+        else:
+            after = read_group(group, now, self._places.config.schedule_timeout)
         renewed = before is None or before.uid != after.uid
         if before is not None and not renewed:
             after = after._replace(seen=before.seen)
@@ -64,6 +66,12 @@ class Groups:
         if unit.state is UnitState.FAILED and self._is_mended(before, after):
             self._places.enter_queue(unit, UnitEvent.REVIVE)
         return unit
+
+    def _lose_group(self, unit: Unit) -> None:
+        """A unit's group is gone: what was wrong with it holds no more."""
+        unit.min_member, unit.deadline = NO_GROUP, inf
+        if self._places.faults.pop(unit, None) and unit.state is UnitState.FAILED:
+            self._places.enter_queue(unit, UnitEvent.REVIVE)
 
     def _apply(self, unit: Unit, group: Group) -> None:
         places = self._places

@@ -54,8 +54,8 @@ class Intake:
             self._places.usage.absorb(changes, now)
         if changes.departures:
             self._depart(changes.departures)
-        for key, group in changes.groups:
-            unit = self.groups.change(key, group, now)
+        for change in changes.groups:
+            unit = self.groups.change(change, now)
             if unit is not None:
                 self._touch(unit, Touch.CHANGED)
         if changes.arrivals:

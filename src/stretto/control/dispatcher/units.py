@@ -302,6 +302,11 @@ def read_group(group: PodGroup, now: float, default_timeout: float) -> Group:
     return Group(meta.uid, spec.min_member, now, wait, queue, ran, late, duration, fault)
 
 
+def unreadable_group(fault: str, now: float) -> Group:
+    """A PodGroup that could never be read."""
+    return Group("", NO_GROUP, now, inf, "", ran=False, late=False, duration=inf, fault=fault)
+
+
 def _group_fault(group: PodGroup) -> str:
     meta, spec = group.metadata, group.spec
     where = f"PodGroup {meta.namespace}/{meta.name}"

@@ -99,8 +99,13 @@ class Views:
         group = self._groups.get(group_unit(key))
         return inf if group is None else group.seen + group.wait
 
+    def failure(self, unit: Unit) -> str:
+        """Why a unit was given up; empty where it was not."""
+        failure = self._places.given_up.get(unit) if unit.state is UnitState.FAILED else None
+        return "" if failure is None else failure.message
+
     def group_fault(self, key: str) -> str:
-        """In what a PodGroup contradicts itself; empty where it does not."""
+        """In what a PodGroup contradicts itself, or cannot be read; empty where it is sound."""
         group = self._groups.get(group_unit(key))
         return "" if group is None else group.fault
 
@@ -160,7 +165,7 @@ class Views:
             what = f"a place for {_pods(max(unit.still_needed, 1))}"
             return WaitingFor(state, what, unit.blame, Cure(unit.cures))
         if state is UnitState.FAILED and unit in places.given_up:
-            return WaitingFor(state, f"nothing more: {places.given_up[unit].message}")
+            return WaitingFor(state, f"nothing more: {self.failure(unit)}")
         if state is UnitState.FORMING:
             return WaitingFor(state, _members(unit), cures=Cure.GROUP_CHANGED, until=unit.deadline)
         return WaitingFor(state, "nothing")
