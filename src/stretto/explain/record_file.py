@@ -249,18 +249,28 @@ class RecordFile:
             InputError: it is no run record, or of another version.
         """
         self._path = path
-        self._version = 0
         try:
             self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-            application = self._connection.execute("PRAGMA application_id").fetchone()[0]
-            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.Error as error:
             raise InputError(str(path), str(error), "the record of a run") from error
-        self._version = version
-        if application != APPLICATION or version not in READABLE:
+        try:
+            self._version = self._checked()
+        except BaseException:
             self._connection.close()
+            raise
+
+    def _checked(self) -> int:
+        """The version of the record, if it is one that can be read."""
+        path = self._path
+        try:
+            (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        except sqlite3.Error as error:
+            raise InputError(str(path), str(error), "the record of a run") from error
+        if application != APPLICATION or version not in READABLE:
             found = f"version {version}" if application == APPLICATION else "another file"
             raise InputError(str(path), found, f"the record of a run, version {SCHEMA}")
+        return int(version)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -251,6 +251,14 @@ class LoadedRun:
         """
         #: The file, open.
         self.file = RecordFile(path)
+        try:
+            self._load(plugins)
+        except BaseException:
+            self.file.close()
+            raise
+
+    def _load(self, plugins: Sequence[Path]) -> None:
+        """What the file holds, as a scene."""
         #: What is known of the run.
         self.facts: RunFacts = self.file.facts()
         names = frozenset(self.facts.scheduler_names)
