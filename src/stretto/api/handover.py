@@ -40,10 +40,15 @@ LOCK: Final = f"{PREFIX}podgroup-final-op-lock"
 LOCK_BINDER: Final = "binder"
 LOCK_CONTROLLER: Final = "pg-controller"
 
+KUBELET: Final = "kubelet"
+NODE_MANAGER: Final = "node-manager"
+LAUNCHERS: Final = (KUBELET, NODE_MANAGER)
+"""Agents of a node that start pods; the first where a pod says nothing."""
+
 _DECISION: Final = (SELECTED, ASSUMED_NODE, CROSS_NODE, NOMINATED_NODE)
 _KINDS: Final = {
     RESOURCE_TYPE: ("guaranteed", "best-effort"),
-    LAUNCHER: ("kubelet", "node-manager"),
+    LAUNCHER: LAUNCHERS,
 }
 
 

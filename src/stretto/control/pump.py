@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, lt
 from typing import Final
 
+from stretto.api.handover import KUBELET
 from stretto.api.kinds import (
     CUSTOM_NODE_RESOURCE,
     MOVEMENT,
@@ -29,6 +30,7 @@ from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.state.cluster import Cluster
 from stretto.state.ingest import Ingest
 from stretto.state.ingest_kinds import apply_workload_groups
+from stretto.state.nodes import MANAGED_BY
 from stretto.state.queue_ingest import apply_queues, census
 from stretto.state.topology_ingest import apply_movements, apply_reports
 from stretto.state.whole import apply_objects, known_objects
@@ -241,6 +243,7 @@ class Pump:
                 NODE, "", name, nodes.uids[slot], int(nodes.versions[slot] or 0), b""
             )
             for name, slot in nodes.by_name.items()
+            if nodes.managers[slot] & MANAGED_BY[KUBELET]
         }
 
     def _known_pods(self) -> dict[str, Record]:

@@ -15,7 +15,16 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.kinds import KINDS, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Kind
+from stretto.api.kinds import (
+    KINDS,
+    NM_NODE,
+    NODE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
 from stretto.explain.findings import LAWS, NO_LAW, Check, Finding
 from stretto.explain.group_checks import Tenancy, over_limit, part_bound
 from stretto.explain.node_checks import device_clashes, over_committed, port_clashes, wrong_books
@@ -141,6 +150,7 @@ def subject_of(records: Sequence[Record], scheduler_names: frozenset[str]) -> Su
     ingest = Ingest(cluster)
     ingest.priorities(_added(_of(records, PRIORITY_CLASS)))
     ingest.nodes(_added(_of(records, NODE)))
+    ingest.managers.apply(_added(_of(records, NM_NODE)))
     ingest.groups(_added(_of(records, POD_GROUP)))
     ingest.pods(_added(_of(records, POD)), 0.0)
     return Subject(cluster, records)

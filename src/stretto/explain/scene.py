@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS
+from stretto.api.kinds import NM_NODE, NODE, POD, POD_GROUP, PRIORITY_CLASS
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.control.dispatcher.tenancy import QueueFacts
 from stretto.control.dispatcher.views import Views
@@ -298,6 +298,7 @@ def _fill(cluster: Cluster, file: RecordFile) -> dict[int, Standing]:
     ingest = Ingest(cluster)
     ingest.priorities(_added(file.objects(PRIORITY_CLASS)))
     ingest.nodes(_added(file.objects(NODE)))
+    ingest.managers.apply(_added(file.objects(NM_NODE)))
     ingest.groups(_added(file.objects(POD_GROUP)))
     ingest.pods(list(_added(file.objects(POD))), 0.0)
     found = {}

@@ -36,6 +36,7 @@ DEFAULT_FILTERS: Final = (
     "PodTopologySpread",
     "InterPodAffinity",
     "DynamicResources",
+    "PodLauncher",
 )
 """Filters of a profile that says nothing, in the order in which kube-scheduler asks its own."""
 DEFAULT_SCORES: Final[Mapping[str, int]] = {

@@ -36,6 +36,7 @@ LOOKED_AT: Final[tuple[Kind, ...]] = (
     kinds.CSI_STORAGE_CAPACITY,
     kinds.VOLUME_ATTACHMENT,
     kinds.CUSTOM_NODE_RESOURCE,
+    kinds.NM_NODE,
     NODE,
 )
 """What decides where pods go, in the order in which it is listed."""

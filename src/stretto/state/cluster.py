@@ -165,9 +165,7 @@ class Cluster:
             changed |= Cure.NODE_GREW
             self._settle_report(name, slot)
         if changed:
-            self.ledger.touch_static([slot])
-            self._tell(slot)
-            self.changes.cures |= changed
+            self.tell_static(slot, changed)
 
     def remove_node(self, name: str) -> None:
         """Forget a node; its pods become strays until they are seen elsewhere or end."""
@@ -196,9 +194,7 @@ class Cluster:
         self._settle_report(node.metadata.name, slot)
         for row in sorted(self._strays.pop(node.metadata.name, ())):
             self.charge(row, slot, int(self.pods.devices[row]))
-        self.ledger.touch_static([slot])
-        self._tell(slot)
-        self.changes.cures |= Cure.NODE_ADDED
+        self.tell_static(slot, Cure.NODE_ADDED)
 
     # ------------------------------------------------------------ reports of node agents
 
@@ -236,8 +232,7 @@ class Cluster:
         self.abnormal.pop(key, None)
         if problems:
             self.abnormal[key] = f"customnoderesource {name}: " + "; ".join(problems)
-        self.ledger.touch_static([slot])
-        self._tell(slot)
+        self.tell_static(slot, Cure.NONE)
 
     def _note_asked(self, slot: int) -> None:
         """Remember what the pods in a node's measurement ask: later ones are not in it."""
@@ -288,6 +283,12 @@ class Cluster:
         if self.nodes.zones[slot] != zone:
             return True
         return self.ledger.slots.lane_of(slot) != lane and not self.ledger.used[slot].any()
+
+    def tell_static(self, slot: int, changed: Cure) -> None:
+        """Something else than usage has changed on a slot, which may help some pods."""
+        self.ledger.touch_static([slot])
+        self._tell(slot)
+        self.changes.cures |= changed
 
     def _tell(self, slot: int) -> None:
         slots = np.array([slot], np.int64)

@@ -41,6 +41,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[Event], managers: NodeManager
             cluster.abnormal.pop(key, None)
             cluster.remove_node(record.name)
             whole.forget_node(cluster, record.name)
+            managers.left(record.name)
             continue
         try:
             node = _NODE.decode(record.body)
@@ -53,6 +54,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[Event], managers: NodeManager
             node = msgspec.structs.replace(node, metadata=meta)
             node = managers.adjusted(node)
             cluster.put_node(node)
+            managers.came(record.name)
             if cluster.config.whole:
                 whole.keep_node(cluster, node)
             cluster.abnormal.pop(key, None)

@@ -1,7 +1,8 @@
 """Gödel's second manager of a node (NMNode), and what a node gives once both are counted.
 
 Two agents may manage one machine: the kubelet tells what the node gives to pods, the node manager
-what it keeps of its own capacity for others. What the second keeps, the first cannot give.
+what it keeps of its own capacity for others. What the second keeps, the first cannot give. A
+machine that only a node manager tells of is a node for the pods that it starts, and for no others.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,13 +10,15 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.core import Node
+from stretto.api.core import Node, NodeStatus
+from stretto.api.handover import KUBELET, NODE_MANAGER
 from stretto.api.node import NmNode
 from stretto.api.quantity import amounts, format_amount
 from stretto.base.errors import InputError
 from stretto.state.cluster import Cluster
+from stretto.state.nodes import MANAGED_BY
 from stretto.state.units import Cure
-from stretto.stores.store import Event, EventType
+from stretto.stores.store import Event, EventType, Record
 
 _DECODER: Final = msgspec.json.Decoder(NmNode)
 
@@ -45,8 +48,12 @@ class NodeManagers:
         """None is known."""
         self._cluster = cluster
         self._managers: dict[str, NmNode] = {}
+        #: Names of nodes that have a kubelet: a Node object.
+        self._kubelets: set[str] = set()
         #: What each of their nodes gives by itself.
         self._own: dict[str, dict[str, int]] = {}
+
+    # ------------------------------------------------------------ nodes
 
     def adjusted(self, node: Node) -> Node:
         """A node that comes or changes, as it is with its manager."""
@@ -60,24 +67,46 @@ class NodeManagers:
         status = msgspec.structs.replace(node.status, allocatable=told)
         return msgspec.structs.replace(node, status=status)
 
+    def came(self, name: str) -> None:
+        """A Node came or changed: the kubelet is there."""
+        self._kubelets.add(name)
+        self._manage(name)
+
+    def left(self, name: str) -> None:
+        """A Node has gone: where its machine has a node manager, that is left."""
+        self._kubelets.discard(name)
+        self._own.pop(name, None)
+        self._settle(name)
+
+    # ------------------------------------------------------------ managers
+
     def apply(self, events: Iterable[Event]) -> None:
         """Apply events of NMNodes; one that cannot be read fails alone."""
         cluster = self._cluster
         for event in events:
-            name, key = event.record.name, f"nmnode {event.record.name}"
+            record, key = event.record, f"nmnode {event.record.name}"
             cluster.abnormal.pop(key, None)
-            if event.type is EventType.DELETED:
-                self._managers.pop(name, None)
-            else:
-                try:
-                    self._managers[name] = _DECODER.decode(event.record.body)
-                except (msgspec.DecodeError, InputError, RecursionError) as error:
-                    cluster.abnormal[key] = f"{key}: {error}"
-                    self._managers.pop(name, None)
-            self._settle(name)
+            self._managers.pop(record.name, None)
+            try:
+                if event.type is not EventType.DELETED:
+                    self._managers[record.name] = _named(_DECODER.decode(record.body), record)
+                self._settle(record.name)
+            except (msgspec.DecodeError, InputError, RecursionError) as error:
+                cluster.abnormal[key] = f"{key}: {error}"
+                self._managers.pop(record.name, None)
+                self._settle(record.name)
 
     def _settle(self, name: str) -> None:
-        """A node gives what it should now."""
+        """A node is there for those who manage it, and gives what it should now."""
+        if name in self._kubelets:
+            self._settle_amounts(name)
+        elif name in self._managers and not self._cluster.config.whole:
+            self._cluster.put_node(_alone(self._managers[name]))
+        else:  # kube-scheduler's own rules know nodes that have a kubelet
+            self._cluster.remove_node(name)
+        self._manage(name)
+
+    def _settle_amounts(self, name: str) -> None:
         cluster, slot = self._cluster, self._cluster.nodes.by_name.get(name)
         if slot is None:
             return
@@ -90,6 +119,30 @@ class NodeManagers:
         cluster.changes.cures |= Cure.NODE_GREW
         if manager is None:
             del self._own[name]
+
+    def _manage(self, name: str) -> None:
+        """Say which agents a node has."""
+        cluster, slot = self._cluster, self._cluster.nodes.by_name.get(name)
+        if slot is None:
+            return
+        manager = self._managers.get(name)
+        agents = MANAGED_BY[KUBELET] * (name in self._kubelets)
+        agents |= MANAGED_BY[NODE_MANAGER] * (manager is not None)
+        taints = manager.spec.taints if manager is not None else ()
+        if cluster.nodes.manage(slot, agents, taints):
+            cluster.tell_static(slot, Cure.NODE_TAINTS)
+
+
+def _named(manager: NmNode, record: Record) -> NmNode:
+    """A node manager with the identity that its store gives it."""
+    meta = msgspec.structs.replace(manager.metadata, name=record.name, uid=record.uid)
+    return msgspec.structs.replace(manager, metadata=meta)
+
+
+def _alone(manager: NmNode) -> Node:
+    """A machine that only a node manager tells of, as a node."""
+    status = NodeStatus(allocatable=manager.status.resource_allocatable)
+    return Node(metadata=manager.metadata, status=status)
 
 
 def _with(own: Mapping[str, int], manager: NmNode) -> dict[str, int]:

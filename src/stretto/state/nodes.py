@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.api.core import Node, Taint
-from stretto.api.handover import OWNER
+from stretto.api.handover import KUBELET, NODE_MANAGER, OWNER
 from stretto.api.meta import ObjectMeta
 from stretto.api.selectors import NODE_NAME, NodeTerm, Operator, Rule
 from stretto.state.images import Images
@@ -24,6 +24,8 @@ from stretto.state.units import Cure
 
 ZONE_KEYS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 """Labels that name a node's zone: today's and the one it replaced."""
+MANAGED_BY: Final = {KUBELET: 1, NODE_MANAGER: 2}
+"""Bits of the agents that may manage a node."""
 NO_RANK: Final = np.iinfo(np.int32).max
 """Name rank where no node lives: after every node."""
 
@@ -61,6 +63,10 @@ class Nodes:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         #: uint8[slot]: 1 where the node is cordoned.
         self.unschedulable: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: uint8[slot]: ``MANAGED_BY`` bits of the agents that the node has.
+        self.managers: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: int32[slot]: as ``taint_set``, for pods that a node manager starts.
+        self.manager_taints: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._taint_ids: dict[tuple[tuple[str, str, str], ...], int] = {(): 0}
         self._taint_keys: list[tuple[tuple[str, str, str], ...]] = [()]
         self._taint_users: list[int] = [0]
@@ -103,6 +109,8 @@ class Nodes:
         self.live = np.concatenate([self.live, zeros])
         self.unschedulable = np.concatenate([self.unschedulable, zeros])
         self.taint_set = np.concatenate([self.taint_set, zeros.astype(np.int32)])
+        self.managers = np.concatenate([self.managers, zeros])
+        self.manager_taints = np.concatenate([self.manager_taints, zeros.astype(np.int32)])
         self._rank = np.concatenate([self._rank, np.full(missing, NO_RANK, np.int32)])
         for texts in (self.names, self.uids, self.versions, self.zones):
             texts.extend([""] * missing)
@@ -120,6 +128,7 @@ class Nodes:
         if not self.live[slot] or self.uids[slot] != meta.uid or self.names[slot] != meta.name:
             self._settle(slot, meta.name)
             self.uids[slot] = meta.uid
+            self.managers[slot] = MANAGED_BY[KUBELET]
             changed = Cure.NODE_ADDED
             self.images.recount()
         self.images.put(slot, node.status.images)
@@ -127,12 +136,20 @@ class Nodes:
         if self.labels.put(slot, meta.labels):
             changed |= Cure.NODE_LABELS
             self.zones[slot] = zone_name(meta.labels)
-        if self._set_taints(slot, spec.taints):
+        if self._set_taints(self.taint_set, slot, spec.taints):
             changed |= Cure.NODE_TAINTS
         if self.unschedulable[slot] != spec.unschedulable:
             self.unschedulable[slot] = spec.unschedulable
             changed |= Cure.NODE_TAINTS
         self.version += bool(changed)
+        return changed
+
+    def manage(self, slot: int, managers: int, taints: Sequence[Taint]) -> bool:
+        """Say which agents a node has, and the taints of its node manager; whether that is new."""
+        changed = self._set_taints(self.manager_taints, slot, taints)
+        changed = changed or bool(self.managers[slot] != managers)
+        self.managers[slot] = managers
+        self.version += changed
         return changed
 
     def remove(self, slot: int) -> None:
@@ -146,7 +163,9 @@ class Nodes:
         self.labels.remove(slot)
         self.images.remove(slot)
         self.images.recount()
-        self._set_taints(slot, ())
+        self._set_taints(self.taint_set, slot, ())
+        self._set_taints(self.manager_taints, slot, ())
+        self.managers[slot] = 0
         self._rank[slot] = NO_RANK
         self.version += 1
 
@@ -171,12 +190,16 @@ class Nodes:
             mask &= self._field_holds(rule, slots)
         return mask
 
-    def taint_ids_in(self, slots: SlotArray) -> npt.NDArray[np.int32]:
-        """The distinct taint lists of some slots, as indices into ``taint_sets``."""
-        if len(slots) == 1:
-            return self.taint_set[slots]
+    def taints_by(self, launcher: str) -> npt.NDArray[np.int32]:
+        """int32[slot]: index into ``taint_sets`` for pods that this agent starts."""
+        return self.manager_taints if launcher == NODE_MANAGER else self.taint_set
+
+    def taint_ids_in(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The distinct ones of some slots' indices into ``taint_sets``."""
+        if len(numbers) == 1:
+            return numbers
         used = np.zeros(len(self.taint_sets), np.bool_)
-        used[self.taint_set[slots]] = True
+        used[numbers] = True
         return np.flatnonzero(used).astype(np.int32)
 
     def _field_holds(self, rule: Rule, slots: SlotArray) -> BoolArray:
@@ -197,16 +220,18 @@ class Nodes:
         self.live[slot] = 1
         self._rank_is_stale = True
 
-    def _set_taints(self, slot: int, taints: Sequence[Taint]) -> bool:
+    def _set_taints(
+        self, column: npt.NDArray[np.int32], slot: int, taints: Sequence[Taint]
+    ) -> bool:
         """Give a slot its list of taints; whether it differs from before."""
         key = tuple([(taint.key, taint.value, taint.effect) for taint in taints])
-        before = int(self.taint_set[slot])
+        before = int(column[slot])
         if key == self._taint_keys[before]:
             return False
         after = self._taint_ids.get(key)
         if after is None:
             after = self._new_taint_set(key, tuple(taints))
-        self.taint_set[slot] = after
+        column[slot] = after
         self._taint_users[after] += 1
         if before:
             self._leave_taint_set(before)

@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.api.handover import LAUNCHER, LAUNCHERS
 from stretto.api.quantity import amount, format_amount
 from stretto.base.errors import InputError
 
@@ -57,6 +58,7 @@ _KEYS: Final = (
     RESERVATION_TTL,
     RESERVATION_INDEX,
     DOMAIN_CAPS,
+    LAUNCHER,
 )
 _MARKS: Final = (
     b"katalyst.kubewharf.io/",
@@ -64,6 +66,7 @@ _MARKS: Final = (
     b"aligned-resources",
     b"/reservation",
     b"/domain-caps",
+    b"/pod-launcher",
 )
 _PICKED: Final = msgspec.json.Decoder(
     msgspec.defstruct(
@@ -136,6 +139,8 @@ class Asks(msgspec.Struct, frozen=True, gc=False):
     keep: Keep | None = None
     #: How its unit must be spread.
     caps: tuple[DomainCap, ...] = ()
+    #: Which agent of a node starts its pods.
+    launcher: str = LAUNCHERS[0]
 
     @property
     def staged(self) -> bool:
@@ -180,11 +185,18 @@ def read_asks(notes: Mapping[str, str], pod: str) -> Asks:
         soft=_constraints(notes.get(SOFT_CONSTRAINTS, ""), _at(pod, SOFT_CONSTRAINTS)),
         keep=_keep(notes, pod),
         caps=read_caps(notes.get(DOMAIN_CAPS, ""), _at(pod, DOMAIN_CAPS)),
+        launcher=_launcher(notes.get(LAUNCHER, ""), _at(pod, LAUNCHER)),
     )
 
 
 def _at(pod: str, key: str) -> str:
     return f"{pod}, annotation {key}"
+
+
+def _launcher(text: str, where: str) -> str:
+    if text and text not in LAUNCHERS:
+        raise InputError(where, text, f"one of {', '.join(LAUNCHERS)}")
+    return text or LAUNCHERS[0]
 
 
 def _zone_request(notes: Mapping[str, str], qos: str, pod: str) -> ZoneRequest | None:

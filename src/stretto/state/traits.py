@@ -1,7 +1,8 @@
 """Traits of pods that only preemption asks for: what notes and policies say of it.
 
 Nearly all pods have none, so a pod's row holds the number of its traits, 0 for nothing to know, and
-pods that say the same share a number.
+pods that say the same share a number. What Gödel's node manager starts neither preempts nor is
+preempted, as there.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from stretto.api.handover import LAUNCHER, NODE_MANAGER
 from stretto.api.heads import NO_BYTES, PodHead
 
 CAN_BE_PREEMPTED: Final = "godel.bytedance.com/can-be-preempted"
@@ -27,8 +29,10 @@ it asks for another scheduler."""
 
 NO_TRAITS: Final = 0
 """Number of the traits of a pod about which there is nothing to know."""
-_MARKS: Final = tuple(
-    key.partition("/")[2].encode() for key in (CAN_BE_PREEMPTED, PREEMPTION_POLICY, PROTECTED_FOR)
+_MARKS: Final = (
+    *(key.partition("/")[2].encode() for key in (CAN_BE_PREEMPTED, PREEMPTION_POLICY)),
+    PROTECTED_FOR.partition("/")[2].encode(),
+    NODE_MANAGER.encode(),
 )
 _TEXTS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
@@ -124,9 +128,11 @@ class TraitTable:
         mark = own.get(CAN_BE_PREEMPTED)
         policy = own.get(PREEMPTION_POLICY)
         may = policy != NEVER if policy else said.preempts
+        stays = own.get(LAUNCHER) == NODE_MANAGER
+        can = _flag(mark) if mark is not None else said.can_be_preempted
         made = Traits(
-            preempts=may and not refuses,
-            can_be_preempted=_flag(mark) if mark is not None else said.can_be_preempted,
+            preempts=may and not refuses and not stays,
+            can_be_preempted=False if stays else can,
             protected_for=seconds(own[PROTECTED_FOR])
             if PROTECTED_FOR in own
             else said.protected_for,

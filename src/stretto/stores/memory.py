@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.kinds import KINDS, NODE, POD, POD_DISRUPTION_BUDGET, Kind
+from stretto.api.kinds import KINDS, NM_NODE, NODE, POD, POD_DISRUPTION_BUDGET, Kind
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
@@ -224,7 +224,10 @@ class MemoryStore:
         return Draft(self._table(kind), self._version)
 
     def _nodes(self) -> dict[str, Record]:
-        return self._table(NODE).spaces.get("", {})
+        """What pods may be bound to: a machine may have a node manager and no kubelet."""
+        nodes = self._table(NODE).spaces.get("", {})
+        managers = self._table(NM_NODE).spaces.get("")
+        return {**managers, **nodes} if managers else nodes
 
     def _commit(self, draft: Draft, replies: Replies) -> Replies:
         """Make a draft durable, then true; where the journal fails, nothing of it has happened."""

@@ -128,7 +128,7 @@ def test_rules_are_told_apart_by_what_they_depend_on() -> None:
     names = [r.NAME for r, _ in profile.static_scores]
     assert names == ["TaintToleration", "NodeAffinity", "ImageLocality", "PodConstraints"]
     assert len(profile.slot_scores) == 2
-    assert len(profile.static_filters) == 6
+    assert len(profile.static_filters) == 7
     assert profile.asked_filters == ()
 
 

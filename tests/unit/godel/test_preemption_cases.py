@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS
+from stretto.api.kinds import NM_NODE, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS
 from stretto.framework.profile import load_profile
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
@@ -322,6 +322,22 @@ def test_case_32_who_may_be_asked_to_leave(
     run(harness, ("x", "a", priority), **more)
     want(harness, "p")
     assert (harness.node_of("p") == "a", "x" not in left(harness)) == (goes, goes)
+
+
+BY_MANAGER = {"annotations": {f"{NOTE}pod-launcher": "node-manager"}}
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted"), [(BY_MANAGER, {}), ({}, BY_MANAGER), (BY_MANAGER, BY_MANAGER)]
+)
+def test_case_32_what_a_node_manager_starts_neither_goes_nor_makes_others_go(
+    running: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    harness = plane("a")
+    harness.create(NM_NODE, b'{"kind": "NMNode", "metadata": {"name": "a"}}')
+    run(harness, ("x", "a", 1), **running)
+    want(harness, "p", **wanted)
+    assert (harness.node_of("p"), left(harness)) == ("", {"x", "p"})
 
 
 # ---------------------------------------------------------------- 39: victims on other nodes

@@ -67,7 +67,7 @@ def test_equal_lists_of_taints_share_a_number() -> None:
         a_node("a", taints=["x:NoExecute"]), a_node("b", taints=["x:NoExecute"]), a_node("c")
     )
     assert nodes.taint_set[:3].tolist() == [1, 1, 0]
-    assert nodes.taint_ids_in(slots_of(0, 1, 2)).tolist() == [0, 1]
+    assert nodes.taint_ids_in(nodes.taint_set[:3]).tolist() == [0, 1]
 
 
 def test_the_number_of_a_list_that_nobody_has_is_given_again() -> None:

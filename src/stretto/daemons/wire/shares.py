@@ -6,17 +6,18 @@ are, by what nodes give, in every zone and in all, but node by node. A share for
 not worth a write.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from stretto.api.handover import owned
+from stretto.api.handover import KUBELET, owned
 from stretto.api.kinds import NODE
 from stretto.control.dispatcher.deal import NO_OWNER, Deal, Pieces
 from stretto.control.dispatcher.partition import node_weights
 from stretto.daemons.wire.view import View
 from stretto.state.cluster import Cluster
+from stretto.state.nodes import MANAGED_BY
 from stretto.state.slots import BLOCK
 from stretto.stores.store import Outcome, Patch
 
@@ -51,11 +52,11 @@ class NodeShares:
         self._next = now + EVERY
         if not shards or (len(shards) < 2 and not self._view.owners.by_node):
             return 0
-        nodes, owners = self._cluster.nodes.by_name, self._view.owners.by_node
+        nodes, owners = self._nodes(), self._view.owners.by_node
         even = now >= self._balance_at
         if not nodes or (not even and all(owners.get(node) in shards for node in nodes)):
             return 0
-        moves = dict(self._wanted(shards, even=even))
+        moves = dict(self._wanted(nodes, shards, even=even))
         if even and len(moves) <= AT_ONCE:
             self._balance_at = now + BALANCE_EVERY
         patches = [Patch("", node, owned(shard)) for node, shard in list(moves.items())[:AT_ONCE]]
@@ -67,10 +68,18 @@ class NodeShares:
                 self._view.owners.put(patch.name, moves[patch.name])
         return sum(reply.outcome is Outcome.OK for reply in replies)
 
-    def _wanted(self, shards: Sequence[str], *, even: bool) -> Iterator[tuple[str, str]]:
+    def _nodes(self) -> dict[str, int]:
+        """Slots of the nodes that have an object to write on, by name."""
+        managers = self._cluster.nodes.managers.tolist()
+        by_name, kubelet = self._cluster.nodes.by_name, MANAGED_BY[KUBELET]
+        return {name: slot for name, slot in by_name.items() if managers[slot] & kubelet}
+
+    def _wanted(
+        self, nodes: Mapping[str, int], shards: Sequence[str], *, even: bool
+    ) -> Iterator[tuple[str, str]]:
         """Nodes that change hands, each with the shard that it goes to."""
         owners, ledger = self._view.owners.by_node, self._cluster.ledger
-        names, slots = list(self._cluster.nodes.by_name), list(self._cluster.nodes.by_name.values())
+        names, slots = list(nodes), list(nodes.values())
         pieces = Pieces(
             zones=ledger.slots.block_zone[np.array(slots, np.int64) // BLOCK].tolist(),
             weights=node_weights(ledger)[slots].tolist(),

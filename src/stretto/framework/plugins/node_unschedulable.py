@@ -1,7 +1,8 @@
 """NodeUnschedulable: no new pods on cordoned nodes.
 
 A cordon counts as a taint ``node.kubernetes.io/unschedulable`` with effect ``NoSchedule``: pods
-that bear that taint (DaemonSets' do) may go there.
+that bear that taint (DaemonSets' do) may go there. It is the kubelet's: pods that Gödel's node
+manager starts do not heed it, as there.
 """
 
 from collections.abc import Hashable, Mapping
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from stretto.api.core import Taint
+from stretto.api.handover import NODE_MANAGER
 from stretto.framework.arguments import arguments
 from stretto.framework.contract import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
 from stretto.state.classes import PodClass
@@ -52,4 +54,6 @@ class NodeUnschedulable(FilterRule):
 
 
 def _bears_cordon(pod: PodClass) -> bool:
+    if pod.asks.launcher == NODE_MANAGER:
+        return True
     return any(tolerates(each, CORDON) for each in pod.spec.tolerations)

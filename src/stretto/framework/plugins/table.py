@@ -25,6 +25,7 @@ from stretto.framework.plugins.node_label import NodeLabel
 from stretto.framework.plugins.node_name import NodeName
 from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
 from stretto.framework.plugins.numa import NonNativeTopology
+from stretto.framework.plugins.pod_launcher import PodLauncher
 from stretto.framework.plugins.pod_topology_spread import PodTopologySpread
 from stretto.framework.plugins.ports import NodePorts
 from stretto.framework.plugins.resource_affinity import NodeResourcesAffinity
@@ -55,6 +56,7 @@ RULES: Final[Registry[type[Rule]]] = Registry(
         "PodTopologySpread": PodTopologySpread,
         "InterPodAffinity": InterPodAffinity,
         "DynamicResources": DynamicResources,
+        "PodLauncher": PodLauncher,
         "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocation,
         "ImageLocality": ImageLocality,
         "NodeLabel": NodeLabel,

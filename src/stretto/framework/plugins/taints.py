@@ -5,7 +5,8 @@
 each further one less, so several can be told apart and a node's score does not depend on other
 nodes. (kube-scheduler stretches the counts found between 0 and 100 anew for each pod.)
 
-Distinct lists of taints are few: each is judged once and the answer gathered by slot.
+Distinct lists of taints are few: each is judged once and the answer gathered by slot. Pods that
+Gödel's node manager starts look at the taints of the NMNode instead of those of the Node.
 """
 
 from collections.abc import Hashable, Mapping
@@ -13,6 +14,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from stretto.api.handover import KUBELET
 from stretto.framework.arguments import arguments
 from stretto.framework.contract import (
     TOP_SCORE,
@@ -57,15 +59,15 @@ class TaintToleration(FilterRule, ScoreRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """All that matters of the tolerations; never ``None``: taints concern every pod."""
-        return toleration_keys(pod.spec.tolerations, (*HARD, *SOFT))
+        return _signature(pod, (*HARD, *SOFT))
 
     def filter_signature(self, pod: PodClass) -> Hashable | None:
         """What matters of the tolerations where a taint refuses."""
-        return toleration_keys(pod.spec.tolerations, HARD)
+        return _signature(pod, HARD)
 
     def score_signature(self, pod: PodClass) -> Hashable | None:
         """What matters of the tolerations where a taint costs score."""
-        return toleration_keys(pod.spec.tolerations, SOFT)
+        return _signature(pod, SOFT)
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True where every refusing taint is borne."""
@@ -86,7 +88,13 @@ class TaintToleration(FilterRule, ScoreRule):
 def _untolerated(pod: PodClass, view: View, slots: SlotArray, effects: tuple[str, ...]) -> IntArray:
     """int32[k]: taints with these effects that the pod does not bear."""
     nodes = view.nodes
+    numbers = nodes.taints_by(pod.asks.launcher)[slots]
     counts = np.zeros(len(nodes.taint_sets), np.int32)
-    for number in nodes.taint_ids_in(slots).tolist():
+    for number in nodes.taint_ids_in(numbers).tolist():
         counts[number] = untolerated(nodes.taint_sets[number], pod.spec.tolerations, effects)
-    return counts[nodes.taint_set[slots]]
+    return counts[numbers]
+
+
+def _signature(pod: PodClass, effects: tuple[str, ...]) -> Hashable:
+    keys = toleration_keys(pod.spec.tolerations, effects)
+    return keys if pod.asks.launcher == KUBELET else (pod.asks.launcher, keys)

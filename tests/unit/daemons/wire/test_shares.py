@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from stretto.api.kinds import NODE
+from stretto.api.kinds import NM_NODE, NODE
 from stretto.testing import make_node
 from tests.unit.daemons.wire.rig import Rig, names
 
@@ -77,3 +77,14 @@ def test_more_nodes_than_one_look_writes_are_shared_out_without_a_minutes_rest()
     rig.nodes(*(make_node(name, cpu=str(1 + i % 9)) for i, name in enumerate(names("n", 300))))
     rig.run(5.0)
     assert sorted(Counter(owners(rig).values())) == ["a", "b"]
+
+
+def test_a_machine_without_a_kubelet_is_in_nobodys_share() -> None:
+    rig = a_rig("a", "b")
+    rig.nodes(make_node("n"))
+    rig.put(NM_NODE, b'{"kind": "NMNode", "metadata": {"name": "m"}}')
+    rig.run(3.0)
+    before = rig.store.list(NODE).version
+    rig.run(5.0)
+    assert list(owners(rig)) == ["n"]
+    assert rig.store.list(NODE).version == before

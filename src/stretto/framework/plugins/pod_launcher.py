@@ -1,0 +1,45 @@
+"""PodLauncher: a pod needs the agent that is to start it (Gödel).
+
+Two agents may manage one machine: the kubelet, told of by the Node, and Gödel's node manager, told
+of by the NMNode of the same name. The annotation ``godel.bytedance.com/pod-launcher`` says which of
+them starts a pod; without one it is the kubelet.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+from stretto.framework.arguments import arguments
+from stretto.framework.contract import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.state.classes import PodClass
+from stretto.state.nodes import MANAGED_BY
+from stretto.state.units import Cure
+
+NAME: Final = "PodLauncher"
+
+
+class PodLauncher(FilterRule):
+    """Refuses nodes that the agent which starts the pod does not manage."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_TAINTS | Cure.POD_CHANGED
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """Take no arguments."""
+        super().__init__(args)
+        arguments(args, (), NAME)
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """Who starts the pod; never ``None``: a node may have either agent alone."""
+        return pod.asks.launcher
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where the agent is."""
+        passes: BoolArray = (view.nodes.managers[slots] & MANAGED_BY[pod.asks.launcher]) != 0
+        return passes
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """The nodes without the agent; evicting pods does not help."""
+        refused = ~self.filter(pod, view, slots)
+        reason = f"node(s) didn't have the launcher {pod.asks.launcher}"
+        return [Refusal(reason, refused, resolvable=False)] if refused.any() else []
