@@ -55,7 +55,12 @@ def report(harness: Harness, node: str, names: list[str], **more: object) -> Non
 
 
 def pod_with(name: str, names: list[str], **more: Any) -> bytes:
+    """A pod whose containers have these images; ``mounts`` are images that are its volumes."""
+    mounts = more.pop("mounts", [])
     body = msgspec.json.decode(make_pod(name, **more))
+    body["spec"]["volumes"] = [
+        {"name": f"v{i}", "image": {"reference": n}} for i, n in enumerate(mounts)
+    ]
     (container,) = body["spec"]["containers"]
     written = [n.removesuffix(":latest") for n in names] or ["other:1"]
     body["spec"]["containers"] = [
@@ -76,18 +81,18 @@ def act(harness: Harness, what: str, number: int, names: list[str]) -> None:
         harness.store.delete(NODE, [Deletion("", f"n{number}")])
     elif what == "pod" and harness.store.get(POD, "default", f"p{number}") is None:
         # Too big to be placed: it waits, and is asked about again and again.
-        harness.submit(pod_with(f"p{number}", names, cpu="100"))
+        harness.submit(pod_with(f"p{number}", names, cpu="100", mounts=names[:1] * (number % 2)))
     else:
         harness.plane.run_until_idle()
 
 
-def exact_scores(harness: Harness, names: list[str]) -> dict[str, int]:
+def exact_scores(harness: Harness, names: list[str], mounts: list[str]) -> dict[str, int]:
     columns = NodeColumns()
     records = sorted(harness.store.list(NODE).records, key=lambda record: record.version)
     columns.put(decode_as(Node, record.body, "node") for record in records)
     if not names or not columns.count:
         return dict.fromkeys(columns.names, 0)
-    found = image_locality._scores(tuple(names), columns)
+    found = image_locality._scores(tuple(names), columns, tuple(mounts))
     return dict(zip(columns.names, found.tolist(), strict=True))
 
 
@@ -108,7 +113,9 @@ def test_rows_equal_the_exact_path_after_any_changes(
     assert isinstance(runtime, Runtime)
     runtime.sync()
     for row in range(cluster.pods.length):
-        want = exact_scores(harness, asked[cluster.pods.name[row]])
+        name = cluster.pods.name[row]
+        mounts = [n for n in asked[name][:1] if n in SIZES] * (int(name[1:]) % 2)
+        want = exact_scores(harness, asked[name], mounts)
         pod = cluster.classes[int(cluster.pods.class_id[row])]
         kept = runtime.engine.eligibility.scores[runtime.engine.eligibility.score_row(pod)]
         assert {name: int(kept[slot]) for name, slot in cluster.nodes.by_name.items()} == want
@@ -138,6 +145,14 @@ def test_a_pod_goes_where_its_image_is() -> None:
     harness = Harness(config={"tier": "numpy"})
     harness.create_nodes(*(node_with(f"n{i}", ["db:latest"] if i == 3 else []) for i in range(5)))
     harness.submit(pod_with("web", ["db:latest"]))
+    harness.settle()
+    assert harness.node_of("web") == "n3"
+
+
+def test_a_pod_goes_where_the_image_is_that_it_mounts() -> None:
+    harness = Harness(config={"tier": "numpy"})
+    harness.create_nodes(*(node_with(f"n{i}", ["db:latest"] if i == 3 else []) for i in range(5)))
+    harness.submit(pod_with("web", ["other:1"], mounts=["db"]))
     harness.settle()
     assert harness.node_of("web") == "n3"
 

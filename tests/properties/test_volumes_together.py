@@ -28,6 +28,10 @@ def put(harness: Harness, kind: Kind, name: str, **fields: object) -> None:
     harness.create(kind, msgspec.json.encode(body | fields))
 
 
+ATTRIBUTES = ("", "", "gold")
+"""VolumeAttributesClasses; most name none."""
+
+
 def classes_and_limits(harness: Harness, rng: np.random.Generator) -> None:
     for name, made in (("local", "kubernetes.io/no-provisioner"), ("made", DRIVER)):
         mode = {"volumeBindingMode": "WaitForFirstConsumer"}
@@ -47,6 +51,7 @@ def volume(harness: Harness, name: str, rng: np.random.Generator) -> None:
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "local",
         "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        "volumeAttributesClassName": ATTRIBUTES[rng.integers(3)],
     }
     put(harness, PERSISTENT_VOLUME, name, spec=spec, status={"phase": "Available"})
 
@@ -56,13 +61,14 @@ def pods(harness: Harness, rng: np.random.Generator) -> list[bytes]:
     made = []
     for run in range(3):
         of, size = ("local", "made")[rng.integers(2)], f"{rng.integers(1, 7)}Gi"
-        many = int(rng.integers(1, 3))
+        many, attributes = int(rng.integers(1, 3)), ATTRIBUTES[rng.integers(3)]
         for i in range(int(rng.integers(2, 9))):
             names = [f"c{run}-{i}-{k}" for k in range(many)]
             spec = {
                 "accessModes": ["ReadWriteOnce"],
                 "storageClassName": of,
                 "resources": {"requests": {"storage": size}},
+                "volumeAttributesClassName": attributes,
             }
             for name in names:
                 put(harness, PERSISTENT_VOLUME_CLAIM, name, spec=spec)

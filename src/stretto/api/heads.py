@@ -148,10 +148,26 @@ class ObjectHead(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     kind: str = ""
 
 
+class ImageReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """An image that is a volume."""
+
+    #: The image.
+    reference: str = ""
+
+
+class ImageVolume(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A volume of a pod, as far as it may be an image."""
+
+    #: The image it is; absent for any other volume.
+    image: ImageReference | None = None
+
+
 def images_key(head: PodHead) -> bytes:
-    """The images of a pod's containers as they came."""
+    """The images of a pod's containers, and those that are its volumes, as they came."""
     spec = head.spec
-    return "\0".join([each.image for each in (*spec.init_containers, *spec.containers)]).encode()
+    own = "\0".join([each.image for each in (*spec.init_containers, *spec.containers)]).encode()
+    mounted = mounted_images(head)
+    return own if not mounted else own + "\0\0".join(("", *mounted)).encode()
 
 
 def image_names(head: PodHead) -> tuple[str, ...]:
@@ -161,11 +177,24 @@ def image_names(head: PodHead) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def mounted_images(head: PodHead) -> tuple[str, ...]:
+    """The full names of the images that are volumes of a pod, sorted."""
+    volumes = head.spec.volumes
+    if volumes is NO_BYTES or b'"image"' not in bytes(volumes):
+        return ()
+    try:
+        found = _IMAGE_VOLUMES.decode(volumes) or ()
+    except msgspec.DecodeError:
+        return ()
+    return tuple(sorted(image_name(each.image.reference) for each in found if each.image))
+
+
 def image_name(name: str) -> str:
     """An image's name with its tag, ``latest`` where none is written."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
+_IMAGE_VOLUMES: Final = msgspec.json.Decoder(tuple[ImageVolume, ...] | None)
 _POD_DECODER: Final = msgspec.json.Decoder(PodHead)
 _OBJECT_DECODER: Final = msgspec.json.Decoder(ObjectHead)
 

@@ -24,6 +24,8 @@ class PersistentVolumeClaimSpec(Wire, frozen=True):
     selector: LabelSelector | None = None
     #: ``Filesystem`` (when absent) or ``Block``.
     volume_mode: str | None = None
+    #: VolumeAttributesClass that its volume must have; absent or empty for none.
+    volume_attributes_class_name: str | None = None
 
 
 class PersistentVolumeClaimStatus(Wire, frozen=True):
@@ -90,6 +92,8 @@ class PersistentVolumeSpec(Wire, frozen=True):
     node_affinity: VolumeNodeAffinity | None = None
     #: ``Filesystem`` (when absent) or ``Block``.
     volume_mode: str | None = None
+    #: VolumeAttributesClass that it was made or changed to; absent or empty for none.
+    volume_attributes_class_name: str | None = None
     #: Served by a driver.
     csi: CsiVolume | None = None
     #: A disk of one node.

@@ -82,6 +82,13 @@ class InlineCsi(Wire, frozen=True):
     driver: str
 
 
+class ImageSource(Wire, frozen=True):
+    """An image whose files are the volume."""
+
+    #: The image.
+    reference: str = ""
+
+
 class Volume(Wire, frozen=True):
     """One volume of a pod; sources that scheduling does not read are not typed."""
 
@@ -101,3 +108,5 @@ class Volume(Wire, frozen=True):
     rbd: RbdDisk | None = None
     #: Made by a driver for the pod.
     csi: InlineCsi | None = None
+    #: The files of an image.
+    image: ImageSource | None = None

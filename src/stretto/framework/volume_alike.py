@@ -60,7 +60,8 @@ def fresh(pod: PodFacts, snapshot: Snapshot, supplies: Supplies) -> Fresh | None
             return None
         selector = b"" if spec.selector is None else msgspec.json.encode(spec.selector)
         size, modes = spec.resources.requests.get(STORAGE), spec.access_modes
-        asked.append((class_name(claim), size, modes, spec.volume_mode, selector))
+        kind = class_name(claim), spec.volume_mode, spec.volume_attributes_class_name
+        asked.append((*kind, size, modes, selector))
         claims.append(claim)
     if len(claims) > 1 and len(set(map(key_of, claims))) < len(claims):
         return None

@@ -27,6 +27,7 @@ from stretto.api.heads import (
     decode_pod_head,
     image_names,
     images_key,
+    mounted_images,
 )
 from stretto.api.pods import Pod, PodResourceClaim, PodSpec
 from stretto.base.errors import InputError
@@ -90,6 +91,8 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     wants: Wants = NO_WANTS
     #: Full names of its containers' images, sorted; empty while no node reports any.
     images: tuple[str, ...] = ()
+    #: Full names of the images that are its volumes, sorted; empty likewise.
+    mounts: tuple[str, ...] = ()
 
 
 class Classes:
@@ -248,7 +251,8 @@ class Classes:
 
     def _intern_form(self, head: PodHead, body: bytes, *, running: bool) -> int:
         made = self._build(head, body, running=running)
-        parts = [made.requests, made.ports, made.devices, made.spec, made.asks, made.images]
+        images = made.images, made.mounts
+        parts = [made.requests, made.ports, made.devices, made.spec, made.asks, images]
         form = msgspec.json.encode(parts, order="sorted")
         found = self._by_form.get((form, NO_WANTS))
         if found is not None:
@@ -321,6 +325,7 @@ class Classes:
             devices=tuple(request for request in devices if request.count),
             asks=_asks(head.metadata),
             images=image_names(head) if self.by_image else (),
+            mounts=mounted_images(head) if self.by_image else (),
         )
 
     def _forget(self, class_id: int) -> None:

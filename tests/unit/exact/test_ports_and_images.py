@@ -54,6 +54,17 @@ def test_images_count_between_the_thresholds(size: int, score: int) -> None:
     assert scores(image_locality.NAME, pod(), there) == {"n": score}
 
 
+def test_an_image_that_is_a_volume_counts_and_raises_no_bound() -> None:
+    mounted = [{"name": "v", "image": {"reference": "weights"}}, {"name": "w", "emptyDir": {}}]
+    there = [
+        node("both", images=[image("x:latest", 800), image("weights:latest", 1000)]),
+        node("none"),
+    ]
+    # Half of 1800Mi is 900Mi, of which 877 lie between the thresholds of one container.
+    asked = pod(volumes=mounted)
+    assert scores(image_locality.NAME, asked, *there) == {"both": 89, "none": 0}
+
+
 def test_an_image_counts_by_the_share_of_nodes_that_have_it() -> None:
     there = [node("a", images=[image("x:latest", 1000)]), node("b")]
     # Half of 1000Mi: 477 of 977 between the thresholds.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stretto.framework.exact import volumes
@@ -46,6 +47,11 @@ def volume(name: str, size: str = "1Gi", on: str = "", **more: Any) -> Any:
     return thing(
         "pv", name, meta=more.pop("meta", {}), spec={**spec, **more}, status={"phase": "Available"}
     )
+
+
+def with_spec(thing: Any, **fields: Any) -> Any:
+    """The same with other fields in its spec."""
+    return msgspec.structs.replace(thing, spec=msgspec.structs.replace(thing.spec, **fields))
 
 
 def storage_class(mode: str = WAIT, provisioner: str = DRIVER, **more: Any) -> Any:
@@ -268,6 +274,31 @@ def test_volumes_that_exist_are_matched_smallest_claim_and_smallest_volume_first
     scheduler.assume(decision, "a")
     taken = {n: v.spec.claim_ref for n, v in scheduler.snapshot.objects.volumes.items()}
     assert {n: ref.name for n, ref in taken.items() if ref} == {"v1": "small", "v2": "big"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "fits"),
+    [
+        ("gold", "gold", True),
+        ("gold", "silver", False),
+        ("gold", None, False),
+        (None, "gold", False),
+        ("", None, True),
+        (None, "", True),
+    ],
+)
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_volume_must_have_the_attributes_class_that_a_claim_asks_for(
+    asked: str | None, has: str | None, fits: bool, kept: bool
+) -> None:
+    wanting = claim("c")
+    if asked is not None:
+        wanting = with_spec(wanting, volume_attributes_class_name=asked)
+    more: dict[str, Any] = {} if has is None else {"volumeAttributesClassName": has}
+    if kept:
+        more["claimRef"] = {"name": "c", "namespace": "default", "uid": "uid-c"}
+    things = [wanting, volume("v", **more), storage_class(provisioner=volumes.NO_PROVISIONER)]
+    assert refused(BINDING, using("c"), *NODES, *things) == ([] if fits else ["a", "b"])
 
 
 def test_a_volume_kept_for_a_claim_is_the_only_one_looked_at() -> None:

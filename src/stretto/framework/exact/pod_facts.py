@@ -112,6 +112,12 @@ class Shape:
         spec = self._pod.spec
         return tuple(image_name(each.image) for each in (*spec.init_containers, *spec.containers))
 
+    @cached_property
+    def mounts(self) -> tuple[str, ...]:
+        """Images that are volumes, by their full names."""
+        found = [each.image for each in self._pod.spec.volumes if each.image is not None]
+        return tuple(image_name(each.reference) for each in found)
+
 
 class PodFacts:
     """One pod."""

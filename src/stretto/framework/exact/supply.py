@@ -61,6 +61,8 @@ class Asked(NamedTuple):
     modes: frozenset[str]
     #: Filesystem or block.
     volume_mode: str
+    #: VolumeAttributesClass; empty for none.
+    attributes: str
     #: Labels of the volume; ``None`` for any.
     selector: Selector | None
 
@@ -87,6 +89,7 @@ class Supply:
             spec.claim_ref is None
             and capacity >= asked.size
             and (spec.volume_mode or FILESYSTEM) == asked.volume_mode
+            and (spec.volume_attributes_class_name or "") == asked.attributes
             and meta.deletion_timestamp is None
             and volume.status.phase == "Available"
             and asked.modes <= set(spec.access_modes)
@@ -171,7 +174,8 @@ class Supplies:
             selector = selectors.label_selector(spec.selector, "selector")
         name = class_name(claim)
         modes, mode = frozenset(spec.access_modes), spec.volume_mode or FILESYSTEM
-        asked = Asked(name, size, modes, mode, selector)
+        attributes = spec.volume_attributes_class_name or ""
+        asked = Asked(name, size, modes, mode, attributes, selector)
         tables = self._tables.setdefault(name, {})
         found = tables.get(asked)
         if found is None:
@@ -200,6 +204,8 @@ class Supplies:
                 and (not reference.uid or reference.uid == claim.metadata.uid)
                 and (volume.spec.volume_mode or FILESYSTEM)
                 == (claim.spec.volume_mode or FILESYSTEM)
+                and (volume.spec.volume_attributes_class_name or "")
+                == (claim.spec.volume_attributes_class_name or "")
                 and volume.metadata.deletion_timestamp is None
                 and self._capacity[name] >= size
             ):

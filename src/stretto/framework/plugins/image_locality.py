@@ -1,7 +1,8 @@
 """ImageLocality: nodes that have a pod's images, large ones that many nodes have above all.
 
 kube-scheduler's formula to the point: the bytes of each image, scaled by the share of nodes that
-have it, between 23 MiB and 1,000 MiB a container. It is static by class and changes when nodes
+have it, between 23 MiB and 1,000 MiB a container. Images that are volumes add their bytes and raise
+no bound. It is static by class and changes when nodes
 report other images or when nodes come and go (``framework.renewals``). Pods whose nodes report
 nothing have no images in their class, and cost nothing.
 """
@@ -32,13 +33,13 @@ class ImageLocality(ScoreRule):
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The images; no say where no node reports any."""
-        return pod.images or None
+        return (pod.images, pod.mounts) if pod.images else None
 
     def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
         """int32[k]: bytes there, scaled between the two thresholds."""
         nodes = view.nodes
         there = np.zeros(nodes.size, np.int64)
-        for name in pod.images:
+        for name in (*pod.images, *pod.mounts):
             holders = nodes.images.holders(name)
             if len(holders):
                 spread = len(holders) / len(nodes)

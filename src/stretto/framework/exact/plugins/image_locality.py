@@ -23,14 +23,15 @@ class ImageLocality(ScorePlugin):
     def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
         """Bytes there, scaled between the two thresholds."""
         nodes = snapshot.nodes
-        images = pod.shape.images
-        return at(nodes.kept(("images", images), lambda: _scores(images, nodes)), feasible)
+        images, mounts = pod.shape.images, pod.shape.mounts
+        key = ("images", images, mounts)
+        return at(nodes.kept(key, lambda: _scores(images, nodes, mounts)), feasible)
 
 
-def _scores(images: tuple[str, ...], nodes: NodeColumns) -> IntArray:
-    """int64[n]: the score of every node."""
+def _scores(images: tuple[str, ...], nodes: NodeColumns, mounts: tuple[str, ...] = ()) -> IntArray:
+    """int64[n]: the score of every node; images that are volumes raise no bound."""
     there = np.zeros(nodes.count, np.int64)
-    for name in images:
+    for name in (*images, *mounts):
         holders = nodes.image_nodes.get(name)
         if holders:
             spread = len(holders) / nodes.count
