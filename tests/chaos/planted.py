@@ -45,6 +45,7 @@ HEAT: dict[str, dict[str, float]] = {
         "stale_list": 0.0,
     },
     "the_file_is_written_after_the_answer": {"store_crash": 0.05},
+    "an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now": {"late_answer": 0.9},
 }
 #: Seeds at which a plant was found when the first ones missed it: they are tried first.
 FOUND: dict[str, int] = {
@@ -96,6 +97,19 @@ def a_refused_second_try_frees_the_claim(patch: pytest.MonkeyPatch) -> None:
 @plant
 def a_new_binder_adopts_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Binder, "_adopt", lambda self: None)
+
+
+@plant
+def an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now(
+    patch: pytest.MonkeyPatch,
+) -> None:
+    def land(_: Any, self: Binder, now: float, *, wait: bool = True) -> None:
+        landed = self._flights.land(wait=wait)
+        if landed is not None:
+            rows = [row for row, _ in landed.rows]
+            self._landed += self._take(rows, landed.replies, now, landed.again)
+
+    wrap(patch, Binder, "land", land)
 
 
 @plant

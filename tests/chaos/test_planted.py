@@ -39,6 +39,13 @@ def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert first_failure(name) is not None
 
 
+def test_late_answers_alone_find_what_is_wrong_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    PLANTS["an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now"](monkeypatch)
+    drawn = [draw(seed) for seed in range(6)]
+    calm = [msgspec.structs.replace(each, odds={**each.odds, "late_answer": 0.0}) for each in drawn]
+    assert [run_seed(each.seed, STEPS, setup=each).breaches for each in calm] == [()] * 6
+
+
 def test_there_are_many_different_bugs() -> None:
     assert len(PLANTS) >= 20
 

@@ -48,6 +48,9 @@ class FaultOdds(msgspec.Struct, frozen=True, kw_only=True):
     half_batch: float = 0.0
     #: For each single write: it is refused, as by a server that is overloaded or out of order.
     refused_write: float = 0.0
+    #: For each batch of binds whose sender does not wait: it lands, and is answered after that, up
+    #: to LONGEST_FLIGHT seconds later.
+    late_answer: float = 0.0
 
 
 NO_FAULTS: Final = FaultOdds()

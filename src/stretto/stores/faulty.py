@@ -6,6 +6,7 @@ time from one clock, so the same calls fail in the same way.
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Final, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from stretto.stores.faults import LONGEST_FLIGHT, NO_FAULTS, FaultOdds
 from stretto.stores.faulty_watch import Chance, FaultyWatch
 from stretto.stores.store import (
     EVERYTHING,
+    BeginBind,
     Bind,
     Code,
     Deletion,
@@ -69,6 +71,27 @@ class _Late(msgspec.Struct, frozen=True):
     land: Callable[[], object]
 
 
+class LateReplies(Future[Replies]):
+    """Answers that come at a point of virtual time; whoever waits for them lets it pass."""
+
+    def __init__(self, due: float, clock: Clock, wait: Callable[[float], None]) -> None:
+        """``wait`` goes on to a point of time and lets what is due land."""
+        super().__init__()
+        self._due = due
+        self._clock = clock
+        self._wait = wait
+
+    def done(self) -> bool:
+        """Whether the answers have come."""
+        return super().done() and self._clock.monotonic() >= self._due
+
+    def result(self, timeout: float | None = None) -> Replies:
+        """The answers, once they have come."""
+        del timeout
+        self._wait(max(self._due, self._clock.monotonic()))
+        return super().result(0)
+
+
 class FaultyStore:
     """Any store behind a bad network."""
 
@@ -79,6 +102,9 @@ class FaultyStore:
         self._chance = Chance(odds, rng)
         self._watches: list[FaultyWatch] = []
         self._late: list[_Late] = []
+        #: When the write that lands now was sent, where its sender did not wait for it.
+        self._sent = float("inf")
+        self._wait: Callable[[float], None] = lambda _until: None
         self._answers: OrderedDict[tuple[Kind, Selection], deque[Listing]] = OrderedDict()
 
     @property
@@ -90,6 +116,12 @@ class FaultyStore:
     def fired(self) -> Counter[str]:
         """How often each kind of fault has happened, by its name in ``FaultOdds``."""
         return self._chance.fired
+
+    def answer_late(self, wait: Callable[[float], None]) -> None:
+        """From now on binds may be sent without waiting; ``wait`` lets time pass until a point."""
+        self._wait = wait
+        #: Sends binds; the answers come later.
+        self.begin_bind: BeginBind = self._begin_bind
 
     def heal(self) -> None:
         """No more faults: late writes land, and every watch must list afresh."""
@@ -175,6 +207,30 @@ class FaultyStore:
 
     # ---------------------------------------------------------------- inside
 
+    def _begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
+        """Send binds, which land a while before they are answered; most of them soon."""
+        now = self._clock.monotonic()
+        self._land(now)
+        if not self._chance.fires("late_answer"):
+            said: Future[Replies] = Future()
+            said.set_result(self.bind(binds))
+            return said
+        rng, kept = self._chance.rng, list(binds)
+        flight = LONGEST_FLIGHT * rng.random() ** 3
+        answer = LateReplies(now + flight, self._clock, self._pass_time)
+
+        def land() -> None:
+            before, self._sent = self._sent, now
+            answer.set_result(self.bind(kept))
+            self._sent = before
+
+        self._late.append(_Late(now + flight * rng.random(), land))
+        return answer
+
+    def _pass_time(self, until: float) -> None:
+        self._wait(until)
+        self._land(until)
+
     def _write(self, items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> Replies:
         return self._spread(items, send, lambda _, reply: reply)
 
@@ -192,7 +248,8 @@ class FaultyStore:
         if chance.fires("lost_request"):
             return lost
         if chance.fires("late_request"):
-            due = now + chance.rng.random() * LONGEST_FLIGHT
+            longest = min(now, self._sent) + LONGEST_FLIGHT
+            due = min(now + chance.rng.random() * LONGEST_FLIGHT, longest)
             kept = list(items)
             self._late.append(_Late(due, lambda: send(kept)))
             return lost
@@ -222,9 +279,9 @@ class FaultyStore:
 
     def _land(self, now: float) -> None:
         """Let the late writes that are due land, in their order."""
-        if not self._late:
-            return
-        due = sorted((each for each in self._late if each.due <= now), key=lambda each: each.due)
-        self._late = [each for each in self._late if each.due > now]
-        for each in due:
-            each.land()
+        while self._late:
+            first = min(self._late, key=lambda each: each.due)
+            if first.due > now:
+                return
+            self._late.remove(first)
+            first.land()

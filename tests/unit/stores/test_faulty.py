@@ -1,4 +1,5 @@
 from collections import Counter
+from concurrent.futures import Future
 
 import pytest
 
@@ -9,7 +10,7 @@ from stretto.base.rng import Rng
 from stretto.stores.faults import FAULTS, LONGEST_DELAY, LONGEST_FLIGHT, NO_FAULTS, FaultOdds
 from stretto.stores.faulty import FaultyStore
 from stretto.stores.memory import MemoryStore
-from stretto.stores.store import Deletion, Event, EventType, Outcome, Patch, Watch
+from stretto.stores.store import Deletion, Event, EventType, Outcome, Patch, Replies, Watch
 from tests.contract import bodies
 from tests.unit.stores.shelf import SPACE, add_nodes, add_pods, memory, to
 
@@ -33,6 +34,11 @@ class Bench:
     def create(self, *names: str) -> list[Outcome]:
         replies = self.store.create(POD, [bodies.pod(name) for name in names])
         return [reply.outcome for reply in replies]
+
+    def node(self, name: str) -> str:
+        record = self.store.get(POD, SPACE, name)
+        assert record is not None
+        return record.node
 
     def names(self) -> list[str]:
         return [record.name for record in self.inner.list(POD).records]
@@ -176,6 +182,44 @@ def test_a_late_bind_lands_under_the_conditions_of_that_time() -> None:
     assert found.node == "n2"
 
 
+def sent(bench: Bench) -> Future[Replies]:
+    """The answer to the bind of a pod whose sender does not wait."""
+    add_nodes(bench.inner, "n1")
+    pod = add_pods(bench.inner, "web")[0]
+    bench.store.answer_late(bench.clock.set)
+    return bench.store.begin_bind([to(pod, "n1")])
+
+
+def test_a_bind_lands_and_is_answered_while_its_sender_goes_on() -> None:
+    bench = Bench(late_answer=1.0)
+    answer = sent(bench)
+    assert (answer.done(), bench.node("web")) == (False, "")
+    bench.clock.advance(LONGEST_FLIGHT)
+    assert (bench.node("web"), answer.done()) == ("n1", True)
+    assert [reply.outcome for reply in answer.result()] == [Outcome.OK]
+
+
+def test_whoever_waits_for_an_answer_lets_the_time_pass() -> None:
+    bench = Bench(late_answer=1.0)
+    assert [reply.outcome for reply in sent(bench).result()] == [Outcome.OK]
+    assert 0.0 < bench.clock.monotonic() <= LONGEST_FLIGHT
+
+
+def test_an_answer_that_is_not_late_is_there_at_once() -> None:
+    bench = Bench()
+    answer = sent(bench)
+    assert (answer.done(), bench.node("web"), bench.clock.monotonic()) == (True, "n1", 0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_sent_never_lands_after_the_longest_flight(seed: int) -> None:
+    bench = Bench(seed, late_answer=1.0, late_request=1.0)
+    answer = sent(bench)
+    bench.clock.advance(LONGEST_FLIGHT)
+    assert (bench.node("web"), answer.done()) == ("n1", True)
+    assert [reply.outcome for reply in answer.result()] == [Outcome.UNKNOWN]
+
+
 def test_a_late_write_is_seen_by_a_watch_that_only_polls() -> None:
     bench = Bench(late_request=1.0)
     watch = bench.watch()
@@ -255,7 +299,7 @@ def test_the_same_seed_fails_in_the_same_way_and_another_otherwise() -> None:
 
 def test_every_kind_of_fault_fires_and_is_counted() -> None:
     fired = sum((_story(seed, SOME)[1] for seed in range(5)), Counter[str]())
-    assert set(fired) == set(FAULTS)
+    assert set(fired) == set(FAULTS) - {"late_answer"}  # whose senders wait know none
 
 
 def test_without_odds_nothing_fires() -> None:

@@ -80,6 +80,8 @@ def _nothing_open(plane: Plane) -> list[Breach]:
         Breach(3, f"the bind of {plane.cluster.pods.key(row)} is still in doubt")
         for row in plane.binder.in_doubt
     ]
+    if plane.binder.is_waiting and not found:
+        found.append(Breach(3, "binds are still on their way"))
     found += [
         Breach(3, f"unit {unit.key} is stuck: {unit.state.name}")
         for unit in plane.units

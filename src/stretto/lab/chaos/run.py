@@ -8,6 +8,7 @@ then started has to recover by itself.
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -132,6 +133,8 @@ class Run:
         except Crash as crash:
             whole, died = False, str(crash)
         except WentBackError:  # old lists all the time: the process ends, and another one begins
+            with suppress(Crash):
+                self._plane.binder.land(self._clock.monotonic())
             self._replace_plane()
             return self._laws.after_step(self._plane, step, whole=False)
         except Exception as error:  # noqa: BLE001  (whatever the plane raises is a finding)
@@ -186,15 +189,15 @@ class Run:
 
     def _replace_plane(self) -> None:
         """The process dies; the next one waits until no write of the dead can land any more."""
-        self._plane.close()
-        late = self._setup.odds.get("late_request", 0.0) > 0
+        self._plane.pump.close()
+        late = any(self._setup.odds.get(kind) for kind in ("late_request", "late_answer"))
         self._clock.advance(LONGEST_FLIGHT + 0.1 if late else 0.5)
         self._plane = self._new_plane()
 
     def _crash_store(self, step: int) -> list[Breach]:
         """The store's process dies, and with it the plane that lives in it."""
         found = self._laws.after_step(self._plane, step, whole=False)
-        self._plane.close()
+        self._plane.pump.close()
         self._store.close()
         self._inner = self._world.store = self._open()
         found += self._truth.reopen(self._inner, self._inner.version)
@@ -216,7 +219,10 @@ class Run:
         return SqliteStore(self._folder / f"{self._setup.seed}.db", self._clock, rng)
 
     def _face(self) -> ChaosStore:
-        return ChaosStore(self._inner, self._fate, self._clock, self._acknowledged)
+        face = ChaosStore(self._inner, self._fate, self._clock, self._acknowledged)
+        if self._setup.odds.get("late_answer"):
+            face.answer_late(self._clock.set)
+        return face
 
     # ------------------------------------------------------------ the heal
 

@@ -61,6 +61,7 @@ HIGHEST_ODDS: Final[Mapping[str, float]] = {
     "whole_plane_dies": 0.3,
     "store_crash": 0.03,
     **{f"crash {name}": _CRASHES.get(name.partition(".")[0], 0.03) for name in FAILPOINTS},
+    "late_answer": 0.9,
 }
 """The most that a seed may draw for each kind."""
 
