@@ -1,6 +1,5 @@
 """A plane under kube-parity, and the library's answer from what the store holds."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ from stretto.framework.profile import load_profile
 from stretto.plane import Step
 from stretto.state.whole import CURES, read_object
 from stretto.stores.memory import MemoryStore
-from stretto.stores.store import Patch, Record
+from stretto.stores.store import Patch, Record, Store
 from stretto.testing import Harness
 
 PARITY = "kube-parity"
@@ -65,20 +64,11 @@ class Parity(Harness):
 
     def library(self) -> ExactScheduler:
         """The exact path over a fresh snapshot of the store."""
-        nodes = [read_object(NODE, record) for record in self.store.list(NODE).records]
-        pods = [pod_of(record) for record in self.store.list(POD).records]
-        running = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in ENDED]
-        fleet = [each for each in nodes if isinstance(each, Node)]
-        return ExactScheduler(Snapshot(fleet, running, self._objects()))
+        return library_of(self.store)
 
     def live(self, pod: Pod) -> Decision:
         """What the plane's own snapshot says of a pod now."""
         return self.runtime.scheduler.decide(pod, thorough=True)
-
-    def _objects(self) -> Iterator[Wire]:
-        for kind in CURES:
-            for record in self.store.list(kind).records:
-                yield read_object(kind, record)
 
     def _note(self, step: Step) -> None:
         names = self.plane.cluster.pods.name
@@ -89,6 +79,16 @@ class Parity(Harness):
 
 
 ENDED = ("Succeeded", "Failed")
+
+
+def library_of(store: Store) -> ExactScheduler:
+    """The exact path over a fresh snapshot of a store."""
+    nodes = [read_object(NODE, record) for record in store.list(NODE).records]
+    pods = [pod_of(record) for record in store.list(POD).records]
+    running = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in ENDED]
+    fleet = [each for each in nodes if isinstance(each, Node)]
+    objects = [read_object(kind, record) for kind in CURES for record in store.list(kind).records]
+    return ExactScheduler(Snapshot(fleet, running, objects))
 
 
 def ours(pod: Pod) -> Pod:

@@ -314,20 +314,3 @@ def test_an_order_leaves_out_who_is_protected() -> None:
     serial = int(plane.plane.cluster.pods.serial[row])
     order = EvictionOrder((row,), (serial,), EvictionCause.RESCHEDULE, "moves")
     assert plane.plane.evictor.order(order, plane.clock.monotonic()) == ()
-
-
-def test_nobody_leaves_a_node_that_rules_between_pods_keep_the_preemptor_from() -> None:
-    nodes = (make_node("n1", cpu="4"), make_node("n2", cpu="4"))
-    plane = harness(*nodes)
-    plane.submit(low("cheap", node="n1"), low("web", cpu="1", node="n1", labels={"app": "web"}))
-    plane.submit(low("dear", node="n2", priority=5))
-    plane.settle()
-    term = {
-        "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
-    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    plane.submit(high(spec={"affinity": apart}))
-    plane.settle()
-    assert plane.node_of("high") == "n2"
-    assert plane.node_of("cheap") == "n1"

@@ -104,6 +104,14 @@ class ExactFinder:
         """Whether disruption budgets let these leave together, where budgets are hard."""
         return not self.rules.hard_budgets or not self._budgets.violating(rows)
 
+    def allows(self, row: int, candidate: Candidate) -> bool:
+        """The binder asks every rule about it."""
+        return True
+
+    def stand(self, mark: int) -> bool:
+        """Each was found beside those before it."""
+        return True
+
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
         self._kept.update(rows)

@@ -2,29 +2,26 @@
 
 A cycle may hold several preemptors: each sees what those before it have been promised, and a unit
 that cannot be helped as a whole takes back what was promised to its first pods. Pods of amounts
-alone are searched for by the index of victims; pods of host ports, devices or rules between pods
-have the nodes that the index names rehearsed one by one.
+alone are searched for by the index of victims. For pods with rules between pods, nodes on which
+somebody must leave for a rule stand in an index of their own (``pressed``); pods of host ports or
+devices, and nodes whose volumes are in the way, are rehearsed one by one (``node_by_node``).
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from stretto.base.clock import Clock
 from stretto.base.rng import Rng
 from stretto.framework.contract import Scope
+from stretto.framework.domains.headcounts import Headcounts
+from stretto.framework.finder_others import Others, Taken, both
+from stretto.framework.node_by_node import Circumstances, NodeByNode
 from stretto.framework.preemption_places import Mask, PreemptionPlaces
-from stretto.framework.rehearsal import (
-    NOTHING_PROMISED,
-    Candidate,
-    Key,
-    Preemptor,
-    Promised,
-    Rehearsal,
-)
+from stretto.framework.pressed import parts_of
+from stretto.framework.rehearsal import Candidate, Holds, Preemptor
 from stretto.framework.staged_runtime import StagedRuntime
 from stretto.framework.tiers import kernel
 from stretto.framework.victims_numpy import (
@@ -37,7 +34,6 @@ from stretto.framework.victims_numpy import (
     set_arrays,
     standing_of,
 )
-from stretto.framework.volume_rules import VolumeRules
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import Plan
 from stretto.state.classes import STAGED
@@ -76,17 +72,8 @@ class Found(NamedTuple):
     message: str = ""
 
 
-class _Taken(NamedTuple):
-    """What was promised."""
-
-    #: The node, and who leaves it.
-    candidate: Candidate
-    #: Number of what the preemptor asks, in the index of victims.
-    ask: int
-    #: Its class.
-    class_id: int
-
-
+REHEARSED: Final = 100
+"""Nodes that would do to look at where volumes are in the way: kube-scheduler's least number."""
 ANYWHERE: Final[tuple[None, ...]] = (None,)
 """The places of a unit that may go anywhere."""
 NOTHING = Found(None)
@@ -103,8 +90,6 @@ class VictimFinder:
         engine = runtime.engine
         #: The profile's rules.
         self.rules = engine.profile.preemption
-        #: What says where the volumes of pods let them go; ``None`` where no rule looks at them.
-        self.volumes: VolumeRules | None = None
         #: Who could leave, as this finder knows it.
         self.victims = Victims(engine.cluster, self.rules, budgets)
         self._runtime = runtime
@@ -113,17 +98,19 @@ class VictimFinder:
         self._budgets = budgets
         self._clock = clock
         self._search, self._search_many = searches
-        #: Rules that depend on who is there, amounts, ports and devices aside: the leaving of pods
-        #: is not rehearsed with them, so a node must please them as it is.
-        self._others = tuple(
+        #: Rules from outside that depend on who is there: the leaving of pods is not rehearsed
+        #: with them, so a node must please them as it is.
+        self._asked = tuple(
             rule
             for rule in engine.profile.every_filter
-            if rule.SCOPE is Scope.DOMAIN or (rule.SCOPE is Scope.SLOT and not rule.FUSED)
+            if rule.SCOPE in (Scope.DOMAIN, Scope.SLOT) and not rule.FUSED
         )
+        self._others = Others(runtime)
+        self._one_by_one = NodeByNode(engine.cluster, self.rules, budgets, self.victims)
         self._random = Rng(0)
         self._plan: Plan | None = None
         self._now = 0.0
-        self._taken: list[_Taken] = []
+        self._taken: list[Taken] = []
         #: Where the pod that is asked about may go; ``None`` for anywhere.
         self._only: Mask | None = None
         self._places = PreemptionPlaces(runtime, self.victims)
@@ -137,6 +124,7 @@ class VictimFinder:
     def begin(self, plan: Plan) -> None:
         """A new cycle, whose plain claims are ``plan``'s; nothing is read before it is needed."""
         self._plan = plan
+        self._others.begin()
         self._taken.clear()
         self._kept.clear()
         self._ahead.clear()
@@ -150,30 +138,17 @@ class VictimFinder:
         self._expected = Counter(alike)
 
     def find(self, row: int) -> Found:
-        """The best node for a pod, and who must leave it; a pod's volumes must be content now."""
-        if self.volumes is None or not self._cluster.pods.volumes[row]:
-            return self._find(row)
-        self.volumes.view.sync()
-        judged, only = self.volumes.judge(row), self._only
-        if judged.nowhere[1]:
-            return NOTHING
-        allowed = judged.allowed
-        if allowed is None:
-            allowed = np.ones(self._cluster.ledger.slots.size, np.bool_)
-        self._only = allowed if only is None else allowed & only
-        try:
-            return self._find(row)
-        finally:
-            self._only = only
-
-    def _find(self, row: int) -> Found:
-        """The best node inside what the pod is kept to."""
+        """The best node for a pod, and who must leave it."""
         pods = self._cluster.pods
-        priority = int(pods.priority[row])
-        preemptor = Preemptor(int(pods.class_id[row]), priority)
-        special = int(self._cluster.classes.special[preemptor.class_id])
-        if priority <= pods.lowest or not may_preempt(self._cluster, row):
+        if int(pods.priority[row]) <= pods.lowest or not may_preempt(self._cluster, row):
             return NOTHING
+        return self._find(row)
+
+    def _find(self, row: int, holds: Holds | None = None) -> Found:
+        """The best node inside what the pod is kept to; ``holds`` asks its volumes' rules there."""
+        pods = self._cluster.pods
+        preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
+        special = int(self._cluster.classes.special[preemptor.class_id])
         if self._only is None and self._ahead and self._ahead_for == preemptor:
             return Found(self._ahead[-1])
         self._wake()
@@ -181,14 +156,57 @@ class VictimFinder:
         wanted = self._wanted(preemptor)
         if not wanted.bands:  # nobody of lower priority may be asked
             return NOTHING
-        if special:
-            return self._rehearse(preemptor, wanted)
+        heads = self._others.heads(preemptor.class_id, self._taken)
+        if special or holds is not None:
+            return self._rehearse(preemptor, self._within(wanted, heads), holds)
+        if heads is not None:
+            return self._find_among(preemptor, wanted, heads)
         limits, alike = self._limits(wanted), self._expected.pop(preemptor, 1)
         together = self._search_many is not None and self._only is None
         if together and alike >= ALIKE and limits.offset == 0:
             return self._find_ahead(preemptor, wanted, limits, alike)
         hit = self._search(self._index(), wanted, limits)
         return NOTHING if hit is None else Found(_candidate(hit))
+
+    def _find_among(self, preemptor: Preemptor, wanted: Wanted, heads: Headcounts) -> Found:
+        """The best node for a pod with rules between pods."""
+        index, limits = self._index(), self._limits(wanted)
+        view, domains = self._runtime.between, self._cluster.domains
+        parts = parts_of(heads, view, domains, (index, wanted, limits))
+        hits = [self._search(index, parts.plain, limits)]
+        if parts.pressed is not None:
+            at = int(np.searchsorted(parts.pressed.slots, limits.offset))
+            at %= len(parts.pressed.slots)
+            here = limits._replace(offset=at if limits.offset else 0)
+            hit = self._search(parts.pressed.columns, parts.pressed.wanted, here)
+            if hit is not None:
+                hits.append(hit._replace(slot=int(parts.pressed.slots[hit.slot])))
+        hit = min((h for h in hits if h is not None), key=lambda h: (h.key, h.slot), default=None)
+        found = NOTHING if hit is None else Found(_candidate(hit))
+        if not len(parts.doubtful):
+            return found
+        mask = np.zeros_like(wanted.admitted)
+        mask[parts.doubtful] = wanted.admitted[parts.doubtful]
+        return self._better(found, self._rehearse(preemptor, wanted._replace(admitted=mask), None))
+
+    def _within(self, wanted: Wanted, heads: Headcounts | None) -> Wanted:
+        """What is wanted on nodes that rules between pods may let the pod onto."""
+        if heads is None:
+            return wanted
+        could = heads.could(self._runtime.between)[: len(wanted.admitted)]
+        return wanted._replace(admitted=wanted.admitted & could.astype(wanted.admitted.dtype))
+
+    def _better(self, one: Found, other: Found) -> Found:
+        given = Circumstances(self._now, self._kept, self._taken)
+        return Found(self._one_by_one.better(one.candidate, other.candidate, given))
+
+    def _rehearse(self, preemptor: Preemptor, wanted: Wanted, holds: Holds | None) -> Found:
+        """Rehearse the nodes that have enough amounts, one by one."""
+        most = 1 << 30 if holds is None else REHEARSED
+        between = self._others.holds(preemptor.class_id, self._taken)
+        holds = between if holds is None else both(between, holds)
+        given = Circumstances(self._now, self._kept, self._taken, holds, most)
+        return Found(self._one_by_one.best(preemptor, wanted, given))
 
     def _find_ahead(
         self, preemptor: Preemptor, wanted: Wanted, limits: Limits, alike: int
@@ -212,7 +230,7 @@ class VictimFinder:
             self._ahead.clear()
 
     def _untake(self, candidate: Candidate, ask: int) -> None:
-        rows = (*candidate.victims, *candidate.displaced)
+        rows = candidate.leavers
         self.victims.untake(rows, candidate.slot, ask, self._now)
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Mask | None]:
@@ -235,10 +253,27 @@ class VictimFinder:
             self._ahead.pop()
         else:
             self._give_back()
-            rows = (*candidate.victims, *candidate.displaced)
+            rows = candidate.leavers
             self.victims.take(rows, candidate.slot, ask)
         self._budgets.spend(candidate.victims)
-        self._taken.append(_Taken(candidate, ask, int(self._cluster.pods.class_id[row])))
+        self._taken.append(Taken(candidate, ask, int(self._cluster.pods.class_id[row]), row))
+
+    def allows(self, row: int, candidate: Candidate) -> bool:
+        """Whether other pods let a pod go to a node, whoever was added to those who leave."""
+        pods = self._cluster.pods
+        holds = self._others.holds(int(pods.class_id[row]), self._taken)
+        if holds is None:
+            return True
+        return holds(candidate.slot, self._leavers(row, candidate))
+
+    def _leavers(self, row: int, candidate: Candidate) -> set[int]:
+        """Who will have left a node: the victims, and those of lower priority that leave anyway."""
+        going = self._others.leavers(candidate.slot, int(self._cluster.pods.priority[row]))
+        return {*candidate.leavers, *going}
+
+    def stand(self, mark: int) -> bool:
+        """Whether rules between pods hold with all that was promised since a mark."""
+        return self._others.stand_together(self._taken[mark:], self._taken)
 
     def may_leave(self, rows: Sequence[int]) -> bool:
         """Whether disruption budgets let these leave together, where budgets are hard."""
@@ -259,6 +294,9 @@ class VictimFinder:
         wanted = self._wanted(Preemptor(class_id, priority))
         if not wanted.bands:
             return 0
+        if self._others.is_strict(class_id):
+            self._others.begin()  # between cycles nothing is promised
+            wanted = self._within(wanted, self._others.heads(class_id, ()))
         sums, mask = self.victims.sums, wanted.admitted.astype(np.bool_)
         for column, need in zip(wanted.columns, wanted.need, strict=True):
             mask &= sums.free[column] + sums.below[wanted.bands - 1, column] >= need
@@ -272,9 +310,10 @@ class VictimFinder:
         """Take back what was promised since a mark."""
         self._give_back()
         while len(self._taken) > mark:
-            candidate, ask, _ = self._taken.pop()
-            self._untake(candidate, ask)
-            self._budgets.spend(candidate.victims, -1)
+            last = self._taken.pop()
+            self._untake(last.candidate, last.ask)
+            self._budgets.spend(last.candidate.victims, -1)
+        self._others.take_back(self._taken)
 
     def _wake(self) -> None:
         """Bring the index up to date, once a cycle."""
@@ -300,7 +339,7 @@ class VictimFinder:
         if chosen is not None and chosen.asks(pod):
             slots = np.flatnonzero(admitted)
             admitted[slots] = chosen.slot_values(pod, self._runtime.view, slots) >= 0
-        for rule in self._others:
+        for rule in self._asked:
             if rule.signature(pod) is not None:
                 slots = np.flatnonzero(admitted)
                 admitted[slots] = rule.filter(pod, self._runtime.view, slots)
@@ -331,51 +370,6 @@ class VictimFinder:
     def _index(self) -> Index:
         victims = self.victims
         return Index(victims.entries, victims.sums, victims.asks, victims.largest)
-
-    # ------------------------------------------------------------ classes that ask for more
-
-    def _rehearse(self, preemptor: Preemptor, wanted: Wanted) -> Found:
-        """Rehearse the nodes that have enough amounts, band by band."""
-        rehearsal = Rehearsal(self._cluster, self.rules, self._budgets, self._now)
-        best: tuple[tuple[Key, int], Candidate] | None = None
-        for band, slots in self._by_band(wanted):
-            for slot in slots.tolist():
-                promised = self._promised_on(slot)
-                found = rehearsal.on_slot(preemptor, slot, self._kept, promised)
-                if found is None:
-                    continue
-                order = (rehearsal.key(found), slot)
-                if best is None or order < best[0]:
-                    best = order, found
-            if best is not None and self._is_final(rehearsal, best[1], band):
-                break
-        return NOTHING if best is None else Found(best[1])
-
-    def _promised_on(self, slot: int) -> Promised:
-        """What this cycle has promised of a node so far."""
-        here = [each for each in self._taken if each.candidate.slot == slot]
-        if not here:
-            return NOTHING_PROMISED
-        return Promised(
-            tuple((each.class_id, each.candidate.devices) for each in here),
-            frozenset(
-                row for each in here for row in (*each.candidate.victims, *each.candidate.displaced)
-            ),
-        )
-
-    def _is_final(self, rehearsal: Rehearsal, found: Candidate, band: int) -> bool:
-        key = rehearsal.key(found)
-        return key[0] == 0 and key[1] <= int(self.victims.sums.edges[band])
-
-    def _by_band(self, wanted: Wanted) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-        """Nodes by the lowest band at which their amounts would do."""
-        sums, seen = self.victims.sums, np.zeros(len(wanted.admitted), np.bool_)
-        for band in range(wanted.bands):
-            mask = wanted.admitted.astype(np.bool_) & ~seen
-            for column, need in zip(wanted.columns, wanted.need, strict=True):
-                mask &= sums.free[column] + sums.below[band, column] >= need
-            seen |= mask
-            yield band, np.flatnonzero(mask)
 
 
 def search_of(tier: str) -> Searches:

@@ -19,6 +19,7 @@ from stretto.framework.placement import Placement, Request
 from stretto.framework.plugins.volumes import VolumeRule
 from stretto.framework.runtime import Engine
 from stretto.framework.staged_runtime import StagedRuntime
+from stretto.framework.volume_finder import VolumeVictimFinder
 from stretto.framework.volume_rules import VolumeRules
 from stretto.framework.volume_runtime import VolumeRuntime
 from stretto.state.budgets import BudgetLedger
@@ -89,6 +90,9 @@ class Placers:
         if isinstance(placer, ExactRuntime):
             return ExactFinder(self._engine.cluster, placer, rules, budgets, clock)
         assert isinstance(placer, StagedRuntime)
-        found = VictimFinder(placer, budgets, clock, search_of(self._tier))
-        found.volumes = self.volumes()
+        volumes, searches = self.volumes(), search_of(self._tier)
+        if volumes is None:
+            return VictimFinder(placer, budgets, clock, searches)
+        found = VolumeVictimFinder(placer, budgets, clock, searches)
+        found.use(volumes)
         return found

@@ -5,7 +5,7 @@ one, those that a disruption budget protects first, the more important first; wh
 back is a victim. What is plain here is what the compiled search is held equal to.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from stretto.state.budgets import BudgetLedger
@@ -43,6 +43,11 @@ class Candidate(NamedTuple):
     #: Devices that the preemptor would get, as a mask.
     devices: int
 
+    @property
+    def leavers(self) -> tuple[int, ...]:
+        """Rows that leave, and claims that lose their room."""
+        return (*self.victims, *self.displaced)
+
 
 class Promised(NamedTuple):
     """What has been promised of one node in the same cycle."""
@@ -54,6 +59,8 @@ class Promised(NamedTuple):
 
 
 NOTHING_PROMISED: Final = Promised()
+Holds = Callable[[int, Collection[int]], bool]
+"""(slot, rows) to whether rules about other pods let the preemptor there once these have gone."""
 Key = tuple[int, int, int, int, float]
 """Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
 
@@ -62,9 +69,18 @@ class Rehearsal:
     """Rehearses preemptions on the cluster as it is now."""
 
     def __init__(
-        self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger, now: float
+        self,
+        cluster: Cluster,
+        rules: PreemptionRules,
+        budgets: BudgetLedger,
+        now: float,
+        holds: Holds | None = None,
     ) -> None:
-        """Rehearse by a profile's rules at a clock time; ``budgets`` are in step."""
+        """Rehearse by a profile's rules at a clock time; ``budgets`` are in step.
+
+        ``holds`` asks rules about other pods; ``None`` where the preemptor has none.
+        """
+        self._holds = holds
         self._cluster = cluster
         self._rules = rules
         self._budgets = budgets
@@ -166,7 +182,7 @@ class Rehearsal:
 
         def mask_after(gone: set[int]) -> int | None:
             masks = claims_for(cluster, slot, [class_id], gone, others)
-            if masks is None:
+            if masks is None or not (self._holds is None or self._holds(slot, gone)):
                 return None
             wanted = [*promised.claims, (class_id, masks[0])]
             return masks[0] if fits_after(cluster, slot, wanted, gone) else None

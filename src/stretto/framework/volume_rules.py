@@ -5,7 +5,7 @@ the statuses behind it, and on the node that is chosen the volumes that the pod 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,7 +22,10 @@ from stretto.framework.exact.plugins.node_volume_limits import (
     volumes_of,
 )
 from stretto.framework.exact.plugins.volume_binding import UNBOUND, claims_refusal
-from stretto.framework.exact.plugins.volume_restrictions import VolumeRestrictions
+from stretto.framework.exact.plugins.volume_restrictions import (
+    RestrictionCheck,
+    VolumeRestrictions,
+)
 from stretto.framework.exact.plugins.volume_zone import VolumeZone
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.status import SKIP, Code, Status, unresolvable
@@ -69,6 +72,8 @@ class Judged(NamedTuple):
     said: tuple[Said, ...]
     #: Knows what the pod gets on a node; ``None`` where there is nothing to get.
     binder: Binder | None
+    #: The rules that the leaving of pods may please, as they look at this pod.
+    checks: tuple[Check, ...] = ()
 
 
 class VolumeRules:
@@ -87,11 +92,13 @@ class VolumeRules:
         if fault := self.view.fault(row):
             return Judged(None, ("", f"the pod cannot be read: {fault}"), (), None)
         said: list[Said] = []
+        checks: list[Check] = []
         for name, plugin in _ASKED.items():
             if name not in self._names:
                 continue
             answer = plugin.prefilter(facts, self.view.snapshot)
             if isinstance(answer, Check):
+                checks.append(answer)
                 said.extend(self._of_check(name, answer))
             elif answer.code is not Code.SKIP:
                 return Judged(None, (name, answer.message), (), None)
@@ -100,7 +107,7 @@ class VolumeRules:
             return Judged(None, (BINDING, refusal.message), (), None)
         if binder is not None:
             said.extend(self._of_binder(binder))
-        return Judged(self._allowed(said), ("", ""), tuple(said), binder)
+        return Judged(self._allowed(said), ("", ""), tuple(said), binder, tuple(checks))
 
     def fresh(self, row: int) -> Fresh | None:
         """What a pod asks where that alone decides; ``None`` where it must be asked alone."""
@@ -115,15 +122,59 @@ class VolumeRules:
             room = room_under(usage_of(self.view.snapshot, COUNTED), Counter(new.values()))
         return Alike(judged.binder, room)
 
-    def judge_alone(self, row: int) -> Judged:
-        """Where a pod may go now, its own claims on its node aside."""
+    def curable(self, judged: Judged) -> BoolArray:
+        """bool[slot]: nodes that refuse a pod and may not, once pods have left them."""
+        refused = np.zeros(self._cluster.ledger.slots.size, np.bool_)
+        for_good = refused.copy()
+        for each in judged.said:
+            resolvable = np.array([code is Code.UNSCHEDULABLE for code in each.codes])
+            refused |= each.refused
+            for_good |= each.refused & ~resolvable[each.which]
+        return refused & ~for_good
+
+    def hold_without(self, row: int, judged: Judged, slot: int, gone: Collection[int]) -> bool:
+        """Whether a slot's volumes would do for a pod once some rows have gone from it."""
+        node, pod = self.view.position(slot), self.view.facts(row)
+        if node is None:
+            return False
+        leavers = [each for each in (self.view.at(r, slot) for r in gone) if each is not None]
+        for check in judged.checks:
+            if isinstance(check, RestrictionCheck):
+                if not self._restrictions_hold(check, node, pod, leavers):
+                    return False
+                continue
+            trial = check.trial(node)
+            for each in leavers:
+                trial.remove(each)
+            if trial.status().code is not Code.SUCCESS:
+                return False
+        return True
+
+    def _restrictions_hold(
+        self, check: RestrictionCheck, node: int, pod: PodFacts, leavers: Sequence[PodFacts]
+    ) -> bool:
+        """Whether those who stay leave a pod its disks and claims.
+
+        Upstream's rehearsal counts users by the claim's name alone, and two of one claim as one:
+        pods would leave for nothing.
+        """
+        snapshot, going = self.view.snapshot, set(map(id, leavers))
+        here = (each for each in snapshot.pods_on[node] if id(each) not in going)
+        if check.disks and any(map(check.in_the_way, here)):
+            return False
+        space = pod.namespace
+        left = [n for each in leavers if each.namespace == space for n, _ in each.shape.claims]
+        return all(left.count(n) >= snapshot.claim_users.get((space, n), 0) for n in check.alone)
+
+    def judge_alone(self, row: int, gone: Collection[int] = ()) -> Judged:
+        """Where a pod may go now, its own claims on its node and some other pods aside."""
         self.view.sync()
-        with self.view.without(row):
+        with self.view.without({row, *gone}):
             return self.judge(row)
 
-    def lets(self, row: int, slot: int) -> bool:
-        """Whether a pod's volumes let it onto a slot now, its own claims aside."""
-        judged = self.judge_alone(row)
+    def lets(self, row: int, slot: int, gone: Collection[int] = ()) -> bool:
+        """Whether a pod's volumes let it onto a slot now, its own claims and some pods aside."""
+        judged = self.judge_alone(row, gone)
         return not judged.nowhere[1] and (judged.allowed is None or bool(judged.allowed[slot]))
 
     def holds(self, row: int, slot: int) -> bool:

@@ -134,15 +134,26 @@ class VolumeSnapshot:
         self._move(row, "")
 
     @contextmanager
-    def without(self, row: int) -> Iterator[None]:
-        """Show the snapshot without one pod for a while."""
-        _, name = self._homes.get(row, (None, ""))
-        self._move(row, "")
+    def without(self, rows: Iterable[int]) -> Iterator[None]:
+        """Show the snapshot without some pods for a while."""
+        before = {row: self._homes[row][1] for row in rows if row in self._homes}
+        for row in before:
+            self._move(row, "")
         try:
             yield
         finally:
-            if name:
+            for row, name in before.items():
                 self._move(row, name)
+
+    def show(self, row: int, slot: int) -> None:
+        """Show a pod on a slot, or nowhere (``NO_SLOT``), until the next ``sync``."""
+        self._move(row, "" if slot == NO_SLOT else self._cluster.nodes.names[slot])
+        self._touched.add(row)
+
+    def at(self, row: int, slot: int) -> PodFacts | None:
+        """A pod as it stands on a slot; ``None`` where it does not."""
+        facts, name = self._homes.get(row, (None, ""))
+        return facts if name == self._cluster.nodes.names[slot] else None
 
     # ------------------------------------------------------------ following
 

@@ -140,17 +140,14 @@ class Wants(NamedTuple):
     malformed: str = ""
 
     @property
+    def strict(self) -> bool:
+        """Whether other pods may keep its pods from nodes, or must be there."""
+        return bool(self.near or self.far or self.shut or self.hard or self.malformed)
+
+    @property
     def judged(self) -> bool:
         """Whether anything is asked of nodes for other pods' sake."""
-        return bool(
-            self.near
-            or self.far
-            or self.shut
-            or self.hard
-            or self.wishes
-            or self.soft
-            or self.malformed
-        )
+        return self.strict or bool(self.wishes or self.soft)
 
 
 NO_WANTS: Final = Wants()

@@ -222,6 +222,17 @@ class Domains:
 
     # ------------------------------------------------------------ counts
 
+    def counted(self, rows: Rows) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """(population, slot) of every count that some rows make, as ``follow`` left them."""
+        rows = rows[rows < len(self._counted_as)]
+        return self._members.spread(self._counted_as[rows], self._counted_at[rows])
+
+    def counted_in(self, population: int, rows: Rows) -> BoolArray:
+        """bool[k]: which of some rows a population counts, as ``follow`` left them."""
+        found, known = np.zeros(len(rows), np.bool_), rows < len(self._counted_as)
+        found[known] = self._members.having(population)[self._counted_as[rows[known]]]
+        return found
+
     def follow(self) -> None:
         """Bring the counts up to date with the rows."""
         pods = self._pods
@@ -290,6 +301,13 @@ class _Members:
         ends = np.cumsum(lengths)
         index = np.arange(total) + np.repeat(self._start[lists] - (ends - lengths), lengths)
         return self._entries[index], np.repeat(slots, lengths)
+
+    def having(self, population: int) -> BoolArray:
+        """bool[list]: the lists that a population is on."""
+        whose = np.repeat(np.arange(len(self._length)), self._length)
+        found = np.zeros(len(self._length), np.bool_)
+        found[whose[self._entries[: self._used] == population]] = True
+        return found
 
     def _ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
         top = int(class_ids.max()) + 1

@@ -5,7 +5,7 @@ was granted before it. The quick way judges a whole plan of plain claims at once
 nothing is wrong; the careful way goes claim by claim, unit by unit, and undoes what it must.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -32,8 +32,13 @@ class BetweenPods(Protocol):
         """Whether counts and nodes are what they were when a plan was made."""
         ...
 
-    def hold(self, class_ids: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]) -> bool:
-        """Whether claims hold together, in order."""
+    def hold(
+        self,
+        class_ids: npt.NDArray[np.int32],
+        slots: npt.NDArray[np.int32],
+        gone: Collection[int] = (),
+    ) -> bool:
+        """Whether claims hold together, in order, once some rows have gone."""
         ...
 
 

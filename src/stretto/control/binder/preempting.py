@@ -7,6 +7,9 @@ disruption budget allows, the binder grants the first.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from stretto.control.binder.conflicts import BetweenPods
 from stretto.state.budgets import BudgetLedger
 from stretto.state.claims import ConflictCause, Plan, Preemption
@@ -33,8 +36,8 @@ _CAUSES: Final = {
 class PodVolumes(Protocol):
     """What the volumes of pods say of nodes."""
 
-    def lets(self, row: int, slot: int) -> bool:
-        """Whether a pod's volumes let it onto a slot now, its own claims aside."""
+    def lets(self, row: int, slot: int, gone: Collection[int] = ()) -> bool:
+        """Whether a pod's volumes let it onto a slot now, its own claims and some pods aside."""
 
 
 class PreemptionJudge:
@@ -64,16 +67,39 @@ class PreemptionJudge:
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
         pods = self._cluster.pods
-        if self.volumes is not None and pods.volumes[row] and not self.volumes.lets(row, slot):
+        going = self._leavers(slot, int(pods.priority[row]))
+        if not self._has_volumes(row, slot, going):
             return False
-        return self._eligible(int(pods.class_id[row]), slot)
+        return self._eligible(int(pods.class_id[row]), slot) and self._stand([row], going)
 
     def is_ready(self, row: int, slot: int, aside: Collection[int]) -> bool:
-        """Whether the rules let a pod that fits onto a slot as it is, some pods aside.
+        """Whether the rules let a pod that fits onto a slot as it is, some pods aside."""
+        return self._has_volumes(row, slot, aside) and self._stand([row], aside)
 
-        A finder by class asks rules between pods with everybody there, so they did already.
-        """
-        return True
+    def _has_volumes(self, row: int, slot: int, gone: Collection[int]) -> bool:
+        """Whether a pod's volumes let it onto a slot, its own claims and some pods aside."""
+        if self.volumes is None or not self._cluster.pods.volumes[row]:
+            return True
+        return self.volumes.lets(row, slot, gone)
+
+    def _stand(self, rows: Sequence[int], gone: Collection[int]) -> bool:
+        """Whether other pods let claimed pods be where they are, some of the others aside."""
+        pods, index = self._cluster.pods, np.array(rows, np.int64)
+        class_ids = pods.class_id[index]
+        if self.between is None or not self._is_strict(class_ids):
+            return True
+        return self.between.hold(class_ids, pods.slot[index], {*rows, *gone})
+
+    def _is_strict(self, class_ids: npt.NDArray[np.int32]) -> bool:
+        """Whether other pods may keep pods of any of these classes from nodes."""
+        classes = self._cluster.classes
+        judged = class_ids[classes.judged[class_ids] > 0]
+        return any(classes[class_id].wants.strict for class_id in set(judged.tolist()))
+
+    def _leavers(self, slot: int, priority: int) -> list[int]:
+        """Rows of lower priority that leave a slot: whom a finder counts as gone."""
+        priorities = self._cluster.pods.priority
+        return [r for r in self._cluster.evictions.on_slot(slot) if priorities[r] < priority]
 
     def problem(self, plan: Plan, wanted: Preemption, now: float) -> ConflictCause | None:
         """Why a preemption does not hold, or ``None``."""
@@ -165,8 +191,19 @@ class PreemptionJudge:
             going.update(r for r in wanted.displaced if cluster.pods.slot[r] == slot)
             if not fits_after(cluster, slot, pods, going):
                 return ConflictCause.DOES_NOT_FIT
-        class_ids = cluster.pods.class_id[plan.rows[claims]]
-        between = self.between
-        if between is None or not cluster.classes.judged[class_ids].any():
+        return self._rules_problem(plan, claims, wanted)
+
+    def _rules_problem(self, plan: Plan, claims: range, wanted: Preemption) -> ConflictCause | None:
+        """Whether other pods and volumes let the claims be there once those have left."""
+        pods, rows, slots = self._cluster.pods, plan.rows[claims], plan.slots[claims]
+        priority = int(pods.priority[rows].min())
+        gone = {*wanted.victims, *wanted.displaced}
+        for slot in set(slots.tolist()):
+            gone.update(self._leavers(slot, priority))
+        for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
+            if not self._has_volumes(row, slot, gone):
+                return ConflictCause.VOLUME_GONE
+        class_ids = pods.class_id[rows]
+        if self.between is None or not self._is_strict(class_ids):
             return None
-        return None if between.hold(class_ids, plan.slots[claims]) else ConflictCause.NOT_ELIGIBLE
+        return None if self.between.hold(class_ids, slots, gone) else ConflictCause.OTHERS_FIRST

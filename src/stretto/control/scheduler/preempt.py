@@ -61,6 +61,15 @@ class Finder(Protocol):
 
     def may_leave(self, rows: Sequence[int]) -> bool:
         """Whether disruption budgets let these leave together, where budgets are hard."""
+        ...
+
+    def allows(self, row: int, candidate: Candidate) -> bool:
+        """Whether other pods let a pod go to a node, whoever was added to those who leave."""
+        ...
+
+    def stand(self, mark: int) -> bool:
+        """Whether rules between pods hold with all that was promised since a mark."""
+        ...
 
     def spare(self, rows: Collection[int]) -> None:
         """These must stay where they are, for the rest of the cycle."""
@@ -202,7 +211,7 @@ class Preempting:
             if found.candidate is not None:
                 self._take(row, found.candidate)
                 promises.append(Promise(row, found.candidate))
-        if len(promises) < needed:
+        if len(promises) < needed or not self._finder.stand(mark):
             self._finder.back_to(mark)
             del self._going[going:]
             return []
@@ -235,7 +244,9 @@ class Preempting:
             mates = {mate for each in torn for mate in each}
             if self._may_go(row, mates, found.candidate.victims):
                 hard = self._finder.rules.hard_budgets
-                return found._replace(candidate=_joined(found.candidate, mates, hard=hard))
+                joined = _joined(found.candidate, mates, hard=hard)
+                if self._finder.allows(row, joined):
+                    return found._replace(candidate=joined)
             self._finder.spare(mates.union(found.candidate.victims))
         return Found(None)
 

@@ -245,6 +245,14 @@ class Named:
         del rows
         return True
 
+    def allows(self, row: int, candidate: Candidate) -> bool:
+        """The binder's judge asks the rules."""
+        return True
+
+    def stand(self, mark: int) -> bool:
+        """The binder's judge asks the rules."""
+        return True
+
     def spare(self, rows: Collection[int]) -> None:
         """There is no second choice."""
 

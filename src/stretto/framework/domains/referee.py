@@ -5,7 +5,7 @@ was made on other counts than today's is looked at again, claim by claim in its 
 all that was granted before it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,18 @@ class Referee:
         self._cluster.domains.follow()
         return basis == self._cluster.domains_basis
 
-    def hold(self, class_ids: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]) -> bool:
-        """Whether claims hold together, in order."""
+    def hold(
+        self,
+        class_ids: npt.NDArray[np.int32],
+        slots: npt.NDArray[np.int32],
+        gone: Collection[int] = (),
+    ) -> bool:
+        """Whether claims hold together, in order, once some rows have gone."""
         view = self._view
         view.sync()
         view.ready(distinct(class_ids))
-        done = int(self._recheck(view.table, view.state, class_ids, slots))
+        with view.without(gone):
+            done = int(self._recheck(view.table, view.state, class_ids, slots))
         view.placed(class_ids[:done], slots[:done])
         return done == len(slots)
 

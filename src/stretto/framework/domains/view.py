@@ -5,6 +5,8 @@ places itself is counted here at once (by the kernels, or ``take``) and looked a
 ``sync``: what was granted is as it was counted, and what was refused is put right.
 """
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -39,6 +41,7 @@ class DomainView:
         self._version = -1
         self._basis = (-1, -1, -1)
         self._own: list[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = []
+        self._moved: list[npt.NDArray[np.int64]] = []
         self._domain = self.table.domain
         self._mask = self.table.mask
 
@@ -92,6 +95,33 @@ class DomainView:
             slots = np.full(len(populations), slot, np.int64)
             self._add(populations, slots, np.full(len(populations), sign, np.int64))
 
+    @contextmanager
+    def without(self, rows: Collection[int]) -> Iterator[None]:
+        """While it lasts, some rows of the cluster count nowhere."""
+        populations, slots, counts = self._counted(rows)
+        self._add(populations, slots, -counts)
+        try:
+            yield
+        finally:
+            self._add(populations, slots, counts)
+
+    def move(self, rows: Collection[int], sign: int) -> None:
+        """Count rows of the cluster no longer (-1), or again (1), until the next ``sync``."""
+        populations, slots, counts = self._counted(rows)
+        self._add(populations, slots, sign * counts)
+        self._moved.append(populations << SLOT_BITS | slots)
+
+    def _counted(self, rows: Collection[int]) -> tuple[npt.NDArray[np.int64], ...]:
+        """Populations, slots and counts that some rows make."""
+        if not len(rows):
+            return NOTHING, NOTHING, NOTHING
+        index = np.fromiter(rows, np.int64, len(rows))
+        populations, slots = self._cluster.domains.counted(index)
+        known = populations < len(self.state.pods)  # what came since the last sync is not counted
+        keys = populations[known].astype(np.int64) << SLOT_BITS | slots[known]
+        named, counts = np.unique(keys, return_counts=True)
+        return named >> SLOT_BITS, named & SLOT_MASK, counts.astype(np.int64)
+
     def keep_stamps(self, entries: int) -> None:
         """Have a stamp for each entry of the class cache."""
         stamps = self.state.stamp
@@ -108,6 +138,7 @@ class DomainView:
         self._position, self._epoch = counts.head, counts.epoch
         self._layout, self._filled = self.tables.layout, 0
         self._own.clear()
+        self._moved.clear()
         self.state = self.state._replace(pods=counts.table[:, : self._slots()].copy())
         self._note_nodes()
         self._fill_new()
@@ -129,9 +160,10 @@ class DomainView:
         if entries is None:
             return None
         self._position = counts.head
-        if not len(entries) and not self._own:
+        if not len(entries) and not self._own and not self._moved:
             return NOTHING
-        named = distinct(np.concatenate([entries, *self._own_entries()]))
+        named = distinct(np.concatenate([entries, *self._own_entries(), *self._moved]))
+        self._moved.clear()
         populations, slots = named >> SLOT_BITS, named & SLOT_MASK
         live = counts.table[populations, slots].astype(np.int64)
         more = live - self.state.pods[populations, slots]

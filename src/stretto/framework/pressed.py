@@ -1,0 +1,172 @@
+"""Nodes that take a pod only once others leave for a rule's sake, as an index of victims.
+
+A rule that too many pods break is an amount (``domains.headcounts``): these nodes, few as they are,
+get it as further columns beside CPU and memory, and the search for victims takes its course: pods
+that must leave for a rule are victims even where amounts would do.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.domains.headcounts import NO_LIMIT, Company, Headcount, Headcounts
+from stretto.framework.domains.view import DomainView
+from stretto.framework.victims_numpy import SPENT, Index, Limits, Wanted
+from stretto.state.domains import Domains
+from stretto.state.victim_columns import MAY_BE_ASKED, Entries, Sums
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Lower(NamedTuple):
+    """Entries of some slots below a priority."""
+
+    #: int64[k]: position of the slot among those asked about.
+    at: Ints
+    #: int64[k]: place among the slot's entries.
+    place: Ints
+    #: int64[k]: rows.
+    rows: Ints
+
+
+class Pressed(NamedTuple):
+    """The nodes on which somebody must leave for a rule."""
+
+    #: int64[k]: their slots, ascending: what the index numbers from 0.
+    slots: Ints
+    #: Their columns.
+    columns: Index
+    #: What is searched for there.
+    wanted: Wanted
+
+
+class Parts(NamedTuple):
+    """Nodes by what rules between pods say of them."""
+
+    #: What is searched for where they have nothing against the pod as things are.
+    plain: Wanted
+    #: The others that may do; ``None`` for none.
+    pressed: Pressed | None
+    #: int64[k]: nodes that must be rehearsed: a hard budget may keep their company there.
+    doubtful: Ints
+
+
+def parts_of(
+    heads: Headcounts, view: DomainView, domains: Domains, search: tuple[Index, Wanted, Limits]
+) -> Parts:
+    """Tell nodes apart for a search."""
+    index, wanted, limits = search
+    size = len(wanted.admitted)
+    admitted = (wanted.admitted > 0) & heads.could(view)[:size]
+    admitted &= _enough(index, wanted)
+    doubtful = np.zeros(0, np.int64)
+    if heads.company is not None:
+        stays, doubtful = _company_stays(heads.company, view, domains, (index, wanted, limits))
+        admitted &= stays
+    passes = heads.passes()[:size]
+    plain = wanted._replace(admitted=(admitted & passes).astype(wanted.admitted.dtype))
+    slots = np.flatnonzero(admitted & ~passes)
+    if not len(slots):
+        return Parts(plain, None, doubtful)
+    counts = [each for each in heads.counts if (each.room[slots] < 0).any()]
+    return Parts(plain, _pressed(slots, counts, domains, search), doubtful)
+
+
+def lower_of(entries: Entries, slots: Ints, priority: int) -> Lower:
+    """The entries of some slots below a priority."""
+    held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
+    at, place = np.nonzero(held & (entries.priority[slots] < priority))
+    return Lower(at, place, entries.row[slots[at], place].astype(np.int64))
+
+
+def _enough(index: Index, wanted: Wanted) -> Mask:
+    """bool[slot]: nodes whose amounts would do if all of lower priority left."""
+    sums, mask = index.sums, np.ones(len(wanted.admitted), np.bool_)
+    for column, need in zip(wanted.columns, wanted.need, strict=True):
+        mask &= sums.free[column] + sums.below[wanted.bands - 1, column] >= need
+    return mask
+
+
+def _company_stays(
+    company: Company, view: DomainView, domains: Domains, search: tuple[Index, Wanted, Limits]
+) -> tuple[Mask, Ints]:
+    """Where required affinity is met even if all leave that may; and where budgets decide that."""
+    index, wanted, limits = search
+    size = len(wanted.admitted)
+    stays = np.ones(size, np.bool_)
+    slots = np.flatnonzero((view.state.pods[company.population, :size] > 0) & wanted.admitted)
+    if not len(slots):
+        return stays, slots
+    low = lower_of(index.entries, slots, wanted.priority)
+    counts = domains.counted_in(company.population, low.rows)
+    gone = np.zeros(len(company.there), np.int64)
+    np.add.at(gone, slots[low.at[counts]], 1)
+    stays &= company.suffices(gone)[:size]
+    if not limits.hard or not len(limits.left):
+        return stays, np.zeros(0, np.int64)
+    held = limits.standing[index.entries.budget[slots[low.at], low.place]] > 0
+    kept = np.unique(slots[low.at[counts & held]])
+    return stays, kept[~stays[kept]]
+
+
+def _pressed(
+    slots: Ints,
+    counts: Sequence[Headcount],
+    domains: Domains,
+    search: tuple[Index, Wanted, Limits],
+) -> Pressed:
+    """An index of some slots with a column more for each rule."""
+    index, wanted, limits = search
+    entries, sums = index.entries, index.sums
+    width, low = len(sums.free), lower_of(entries, slots, wanted.priority)
+    takes = np.zeros((len(low.rows), len(counts) + 1), np.int64)
+    takes[:, 0] = entries.ask[slots[low.at], low.place]
+    for column, each in enumerate(counts, 1):
+        takes[:, column] = domains.counted_in(each.population, low.rows)
+        takes[:, column] *= each.here[slots[low.at]]
+    numbered, which = np.unique(takes, axis=0, return_inverse=True)
+    asks = np.hstack([index.asks[numbered[:, 0], :width], numbered[:, 1:]])
+    mine = Entries._make(np.ascontiguousarray(column[slots]) for column in entries)
+    mine.ask[:] = 0  # of those who stay whatever happens
+    mine.ask[low.at, low.place] = which.reshape(-1)
+    safe = limits.standing[entries.budget[slots[low.at], low.place]] != SPENT
+    room = np.array([each.room[slots].clip(-NO_LIMIT, NO_LIMIT) for each in counts])
+    largest = asks[:, width:].max(axis=0, initial=0)
+    return Pressed(
+        slots,
+        Index(
+            mine,
+            _sums(sums, slots, room, (low, mine, takes[:, 1:], safe)),
+            np.ascontiguousarray(asks),
+            np.concatenate([index.largest[:width], largest]),
+        ),
+        wanted._replace(
+            columns=np.append(
+                wanted.columns, np.arange(width, width + len(counts), dtype=np.int32)
+            ),
+            need=np.append(wanted.need, np.zeros(len(counts), np.int64)),
+            admitted=np.ones(len(slots), wanted.admitted.dtype),
+        ),
+    )
+
+
+def _sums(sums: Sums, slots: Ints, room: Ints, low: tuple[Lower, Entries, Ints, Mask]) -> Sums:
+    """Sums of some slots, with those of further columns; the last says who surely may go."""
+    lower, entries, takes, safe = low
+    free = np.ascontiguousarray(np.concatenate([sums.free[:, slots], room]))
+    band = np.searchsorted(sums.edges, entries.priority[lower.at, lower.place])
+    band[entries.kind[lower.at, lower.place] != MAY_BE_ASKED] = 0
+
+    def with_more(columns: Ints, mine: Mask) -> Ints:
+        more = np.zeros((len(sums.edges), len(room), len(slots)), np.int64)
+        for column in range(len(room)):
+            np.add.at(more[:, column], (band[mine], lower.at[mine]), takes[mine, column])
+        whole = np.concatenate([columns[:, :, slots], more.cumsum(axis=0)], axis=1)
+        return np.ascontiguousarray(whole)
+
+    below = with_more(sums.below, np.ones(len(band), np.bool_))
+    kept = below if sums.safe is sums.below else with_more(sums.safe, safe)
+    return Sums(free, below, kept, sums.edges)

@@ -1,0 +1,174 @@
+"""Victims whom rules between pods ask for: kube-scheduler's, and those of rehearsing every node."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stretto.api.kinds import POD, POD_DISRUPTION_BUDGET
+from stretto.base.clock import ManualClock, timestamp
+from stretto.base.rng import Rng
+from stretto.framework.exact.decision import Decision
+from stretto.framework.exact.scheduler import ExactScheduler
+from stretto.framework.finder import VictimFinder, search_of
+from stretto.framework.profile import load_profile
+from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal, best
+from stretto.framework.runtime import Engine
+from stretto.framework.staged_runtime import StagedRuntime
+from stretto.state.budgets import BudgetLedger
+from stretto.state.claims import NO_ROWS, Plan
+from stretto.state.evictions import EvictionCause, Leaving
+from stretto.state.lifecycle import PodState
+from stretto.state.whole import apply_objects
+from stretto.stores.store import Event
+from stretto.testing import make_pod
+from tests.books import ADDED, MODIFIED
+from tests.properties import between_world
+from tests.properties.between_world import Shape, shapes
+
+PRIORITIES = (0, 3, 3, 7, 20)
+
+
+class World(between_world.World):
+    """Pods that speak of other pods, of many priorities, on nodes that are nearly full."""
+
+    def __init__(self, shape: Shape, *, budgets: bool = False, hard: bool = False) -> None:
+        super().__init__(shape)
+        rules = {"budgets": "hard" if hard else "best-effort"}
+        profile = load_profile({"profiles": [{"stretto": {"preemption": rules}}]})
+        self.runtime = StagedRuntime(Engine(profile, self.cluster), Rng(1), "numpy")
+        self.ledger = BudgetLedger(self.cluster)
+        for app in "ab" if budgets else "":
+            self.budget(app, self.pick((0, 1, 2)))
+
+    def add_pod(self, node: str = "", priority: int | None = None) -> str:
+        name = f"p{self.count}"
+        self.count += 1
+        space, labels, spec = self.pick(self.forms)
+        if self.chance(0.2):
+            labels = self.labels()
+        priority = self.pick(PRIORITIES) if priority is None else priority
+        cpu = self.pick(("100m", "700m", "1500m"))
+        more: dict[str, Any] = {"priority": priority, "cpu": cpu, "labels": labels, "spec": spec}
+        body = json.loads(make_pod(name, namespace=space, **more))
+        body["status"] = {"phase": "Running", "startTime": timestamp(float(self.count))}
+        if node:
+            body["spec"]["nodeName"] = node
+        self.pods[name] = json.dumps(body).encode()
+        event = Event(ADDED, self.books.record(POD, self.pods[name], node=node))
+        self.books.ingest.pods([event], float(self.count))  # started as the body says
+        return name
+
+    def budget(self, app: str, allowed: int) -> None:
+        spec = {"selector": {"matchLabels": {"app": app}}, "minAvailable": 1}
+        body: dict[str, Any] = {"metadata": {"name": app, "namespace": "one", "uid": app}}
+        body |= {"spec": spec, "status": {"disruptionsAllowed": allowed}}
+        record = self.books.record(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
+        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [Event(MODIFIED, record)])
+
+    def disturb(self) -> None:
+        """A pod is asked to leave, or is a claim that waits for its own victims."""
+        pods = self.cluster.pods
+        bound = [row for row in pods.rows().tolist() if pods.slot[row] >= 0]
+        if not bound:
+            return
+        row = self.pick(bound)
+        if self.chance(0.5):
+            why = Leaving(int(pods.serial[row]), int(pods.slot[row]), EvictionCause.RECLAIM, "")
+            self.cluster.evictions.leave(row, why)
+        else:
+            pods.state[row] = PodState.NOMINATED
+        pods.log.add(row)
+
+    def finder(self, tier: str) -> VictimFinder:
+        """A finder at the beginning of a cycle."""
+        self.runtime.sync()
+        finder = VictimFinder(self.runtime, self.ledger, ManualClock(), search_of(tier))
+        nothing = np.zeros(0, np.int32)
+        finder.begin(Plan(0, NO_ROWS, NO_ROWS, nothing, NO_ROWS, NO_ROWS, nothing, [], []))
+        return finder
+
+    def plainly(self, finder: VictimFinder, row: int) -> list[Candidate]:
+        """Every node on which pods could make room, rehearsed with every rule."""
+        pods = self.cluster.pods
+        preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
+        holds = finder._others.holds(preemptor.class_id, [])
+        wanted = finder._wanted(preemptor)
+        if not wanted.bands:
+            return []
+        rehearsal = Rehearsal(self.cluster, finder.rules, self.ledger, 0.0, holds)
+        slots = np.flatnonzero(wanted.admitted).tolist()
+        return [c for slot in slots if (c := rehearsal.on_slot(preemptor, slot)) is not None]
+
+    def upstream(self, name: str) -> Decision:
+        return ExactScheduler(self.snapshot()).decide(self.pod(name))
+
+    def told(self, candidate: Candidate) -> tuple[str, list[str]]:
+        """A candidate in names."""
+        names = self.cluster.pods.name
+        node = self.cluster.nodes.names[candidate.slot]
+        return node, sorted(names[row] for row in candidate.victims)
+
+
+def check_upstream(shape: Shape) -> None:
+    """Each node's verdict and victims are those of kube-scheduler, and so is the best node."""
+    world = World(shape)
+    for _ in range(shape.steps):
+        world.add_pod(world.pick(sorted(world.nodes)))
+        name = world.add_pod(priority=world.pick((5, 10, 100)))
+        decision, finder = world.upstream(name), world.finder("numpy")
+        found = finder.find(world.books.row(name)).candidate
+        if len(decision.feasible) or decision.preemption is None:
+            continue
+        every = world.plainly(finder, world.books.row(name))
+        wanted = [
+            (c.node, sorted(v.key[1] for v in c.victims)) for c in decision.preemption.candidates
+        ]
+        assert sorted(map(world.told, every)) == sorted(wanted)
+        if found is None:
+            assert not wanted
+            continue
+        assert decision.preemption.chosen is not None
+        tied = {decision.preemption.chosen.node, *decision.preemption.tied}
+        assert world.told(found) in [each for each in wanted if each[0] in tied]
+
+
+@given(shapes)
+@settings(max_examples=60)
+def test_victims_are_those_of_kube_scheduler(shape: Shape) -> None:
+    check_upstream(shape)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@given(shapes)
+@settings(max_examples=3000)
+def test_victims_are_those_of_kube_scheduler_at_length(shape: Shape) -> None:
+    check_upstream(shape)
+
+
+@given(shapes, st.booleans(), st.booleans(), st.sampled_from(["numpy", "numba"]))
+@settings(max_examples=60)
+def test_the_search_finds_what_rehearsing_every_node_finds(
+    shape: Shape, budgets: bool, hard: bool, tier: str
+) -> None:
+    world = World(shape, budgets=budgets, hard=hard)
+    for _ in range(shape.steps):
+        world.happen()
+        world.disturb()
+        name = world.add_pod(priority=world.pick((5, 10, 100)))
+        finder, row = world.finder(tier), world.books.row(name)
+        found = finder.find(row).candidate
+        every = world.plainly(finder, row)
+        rehearsal = Rehearsal(world.cluster, finder.rules, world.ledger, 0.0)
+        plain = best(rehearsal, every)
+        assert _parts(found) == _parts(plain)
+
+
+def _parts(found: Candidate | None) -> object:
+    if found is None:
+        return None
+    return found.slot, found.victims, found.beyond, set(found.displaced)
