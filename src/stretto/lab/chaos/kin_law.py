@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-
 from stretto.lab.chaos.bodies import Ask
 from stretto.lab.chaos.kin import SKEW, Kin
 from stretto.lab.chaos.world import World
@@ -38,7 +36,6 @@ class KinLaw:
         self.looks = 0
         self._world = world
         self._disturbed = True
-        self._nominated: set[str] = set()
 
     def look_at(self, step: Step) -> None:
         """What a step did beside making claims."""
@@ -47,15 +44,13 @@ class KinLaw:
 
     def breaches(self, plane: Plane, fresh: Iterable[tuple[str, int]]) -> list[Breach]:
         """What is wrong with the claims of one step."""
-        pods, found = plane.cluster.pods, list[Breach]()
+        found = list[Breach]()
         for uid, slot in fresh:
             ask = self._world.members[uid].ask
             if ask.rule is Kin.APART:
                 found += self._apart(plane, uid, slot, ask)
-            elif ask.rule is Kin.SPREAD and not self._disturbed and uid not in self._nominated:
+            elif ask.rule is Kin.SPREAD and not self._disturbed:
                 found += self._spread(plane, slot, ask)
-        waiting = np.flatnonzero(pods.state[: pods.length] == PodState.NOMINATED)
-        self._nominated |= {pods.uid[row] for row in waiting.tolist()}
         self._disturbed = True  # until the next step says otherwise
         return found
 
