@@ -137,7 +137,7 @@ def check_upstream(shape: Shape) -> None:
 
 
 @given(shapes)
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_victims_are_those_of_kube_scheduler(shape: Shape) -> None:
     check_upstream(shape)
 
@@ -151,7 +151,7 @@ def test_victims_are_those_of_kube_scheduler_at_length(shape: Shape) -> None:
 
 
 @given(shapes, st.booleans(), st.booleans(), st.sampled_from(["numpy", "numba"]))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_the_search_finds_what_rehearsing_every_node_finds(
     shape: Shape, budgets: bool, hard: bool, tier: str
 ) -> None:
