@@ -80,6 +80,13 @@ def one_of(value: Any, choices: Collection[str], where: str) -> str:
     return value
 
 
+def flag(value: Any, where: str) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise InputError(where, value, "true or false")
+    return value
+
+
 def text(value: Any, where: str) -> str:
     """A text that is not empty."""
     if not isinstance(value, str) or not value:

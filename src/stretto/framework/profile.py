@@ -37,6 +37,7 @@ from stretto.framework.contract import FilterRule, Rule, Scope, ScoreRule
 from stretto.framework.guarded import Guarded, guard
 from stretto.framework.plugins.gpu_policies import FGD
 from stretto.framework.plugins.image_locality import ImageLocality
+from stretto.framework.plugins.inter_pod_affinity import regard_of
 from stretto.framework.plugins.pod_topology_spread import default_spread
 from stretto.framework.plugins.table import RULES
 from stretto.framework.plugins.volumes import BIND_TIMEOUT, VolumeBinding, VolumeRule
@@ -47,7 +48,7 @@ from stretto.framework.selection import PICKS, TieRule
 from stretto.state.claims import CommitMode, ConflictMode
 from stretto.state.cluster import ClusterConfig
 from stretto.state.devices import Devices
-from stretto.state.domain_terms import DefaultSpread
+from stretto.state.domain_terms import DefaultSpread, Regard
 from stretto.state.preemption import PreemptionRules
 from stretto.state.rescheduling import Rescheduling
 from stretto.state.whole import CURES, OWNER_KINDS, VOLUME_KINDS
@@ -155,6 +156,11 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
     def default_spread(self) -> tuple[DefaultSpread, ...]:
         """Constraints of spreading for pods that state none, where anything comes of them."""
         return () if self.exact else default_spread(self.filters, self.scores)
+
+    @property
+    def regard(self) -> Regard:
+        """How terms of running pods count in the scores of pods that they mean."""
+        return regard_of(self.scores)
 
     def shape(self, config: ClusterConfig) -> ClusterConfig:
         """How a cluster must be modelled for its rules.

@@ -78,8 +78,8 @@ class Engine:
         self.asked = AskedRules(profile, cluster)
         #: What classes want of other pods, compiled.
         self.between = Tables(cluster, weights_of(profile.filters, profile.scores))
-        domains, others = cluster.domains, self.asked.over_domains
-        domains.defaults, domains.outsiders = profile.default_spread, others
+        domains, domains.outsiders = cluster.domains, self.asked.over_domains
+        domains.defaults, domains.regard = profile.default_spread, profile.regard
         cluster.static_listeners.append(self.eligibility.refresh)
 
     @property

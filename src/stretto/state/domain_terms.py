@@ -107,6 +107,15 @@ class DefaultSpread(NamedTuple):
     hard: bool = False
 
 
+class Regard(NamedTuple):
+    """How the terms that running pods state count in the score of a pod that they mean."""
+
+    #: What required affinity counts; 0 for nothing.
+    required: int = 1
+    #: Whether they count only for pods that have preferences of their own.
+    mutual: bool = False
+
+
 SYSTEM_DEFAULTS: Final = (DefaultSpread(HOSTNAME, 3), DefaultSpread(ZONE, 5))
 """Kubernetes' own: a skew of 3 over hosts and of 5 over zones, both wishes."""
 

@@ -25,6 +25,7 @@ from stretto.state.domain_terms import (
     DefaultSpread,
     Population,
     Reach,
+    Regard,
     Spread,
     Stated,
     Wants,
@@ -78,6 +79,8 @@ class Wishes:
         self.populations: list[Population | Carried] = []
         #: Constraints of pods that state none.
         self.defaults: tuple[DefaultSpread, ...] = ()
+        #: How terms of running pods count.
+        self.regard = Regard()
         #: Numbering that is valid now.
         self.epoch: int = 0
         self._classes = classes
@@ -279,13 +282,16 @@ class Wishes:
             return own.wants._replace(counted=counted)
         shut: list[tuple[str, int]] = []
         wishes = list(own.wants.wishes)
+        heard = bool(wishes) or not self.regard.mutual
         for number in concern.meant:
             term = self.populations[number]
             assert isinstance(term, Carried)
+            required = term.stated is Stated.AFFINITY
+            weight = self.regard.required if required else term.weight
             if term.stated is Stated.ANTI:
                 shut.append((term.key, number))
-            else:
-                wishes.append((term.key, number, term.weight))
+            elif heard and weight:
+                wishes.append((term.key, number, weight))
         counted = (*concern.counted, *own.carried)
         wants = own.wants._replace(shut=tuple(shut), wishes=tuple(wishes), counted=counted)
         return wants if wants.judged or counted else NO_WANTS

@@ -22,7 +22,7 @@ from stretto.base.arrays import distinct
 from stretto.state.classes import Classes
 from stretto.state.domain_counts import Counts
 from stretto.state.domain_defaults import concerned
-from stretto.state.domain_terms import Carried, DefaultSpread, Population
+from stretto.state.domain_terms import Carried, DefaultSpread, Population, Regard
 from stretto.state.domain_wants import Pair, Wishes
 from stretto.state.labels import BoolArray
 from stretto.state.objects import Objects
@@ -107,6 +107,15 @@ class Domains:
     def defaults(self, wanted: tuple[DefaultSpread, ...]) -> None:
         self._wishes.defaults = wanted
         self.tags.with_owners = bool(wanted)
+
+    @property
+    def regard(self) -> Regard:
+        """How terms of running pods count in scores; set before the first pod comes."""
+        return self._wishes.regard
+
+    @regard.setter
+    def regard(self, wanted: Regard) -> None:
+        self._wishes.regard = wanted
 
     def grow(self, slots: int) -> None:
         """Make room for ``slots`` slots."""

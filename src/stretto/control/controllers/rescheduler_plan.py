@@ -91,9 +91,10 @@ class Limits(NamedTuple):
 
 def packing_engine(cluster: Cluster) -> Engine:
     """The rules by which moved pods are packed; one for all plans, for the cluster knows it."""
-    defaults = cluster.domains.defaults
+    defaults, regard = cluster.domains.defaults, cluster.domains.regard
     engine = Engine(load_profile("packing"), cluster)
-    cluster.domains.defaults = defaults  # those of the rules by which pods are scheduled
+    # those of the rules by which pods are scheduled
+    cluster.domains.defaults, cluster.domains.regard = defaults, regard
     return engine
 
 

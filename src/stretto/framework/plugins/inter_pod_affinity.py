@@ -4,16 +4,17 @@ Required affinity needs a pod that meets all terms in each of their neighbourhoo
 its own terms may be the first, while nobody does. Refusals are kube-scheduler's to the quirk. The
 score is absolute (``docs/parity.md``): by key, hosts score ``50 ± 100·s / (2·s + W)``, s being the
 sum of weights there and W the largest single weight, other keys ``200·e / (2·e + W)``, e being the
-sum above the least domain's; keys count by their W. Required affinity of running pods counts 1.
+sum above the least domain's; keys count by their W. Required affinity of running pods counts 1, or
+what ``hardPodAffinityWeight`` says.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.arguments import arguments
+from stretto.framework.arguments import arguments, flag, whole
 from stretto.framework.contract import (
     BoolArray,
     Fail,
@@ -22,13 +23,14 @@ from stretto.framework.contract import (
     Neighbours,
     Refusal,
     Restrict,
+    Rule,
     Scope,
     ScoreRule,
     SlotArray,
     View,
 )
 from stretto.state.classes import PodClass
-from stretto.state.domain_terms import Wants
+from stretto.state.domain_terms import Regard, Wants
 from stretto.state.units import Cure
 
 Ints = npt.NDArray[np.int64]
@@ -37,6 +39,13 @@ NAME: Final = "InterPodAffinity"
 NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
 NEAR: Final = "node(s) didn't match pod anti-affinity rules"
 UNWANTED: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+WEIGHT: Final = "hardPodAffinityWeight"
+"""What required affinity of running pods counts in the score."""
+MUTUAL: Final = "ignorePreferredTermsOfExistingPods"
+"""Whether terms of running pods count only for pods that have preferences of their own."""
+HEAVIEST: Final = 100
+"""Largest weight, as in Kubernetes."""
 
 _NODES: Final = Cure.NODE_ADDED | Cure.NODE_LABELS
 _ALWAYS: Final = _NODES | Cure.POD_CHANGED | Cure.POD_LABELS | Cure.NAMESPACE_CHANGED
@@ -51,9 +60,14 @@ class InterPodAffinity(FilterRule, ScoreRule):
     CURES: ClassVar[Cure] = _ALWAYS | Cure.POD_LEFT | Cure.POD_PLACED | Cure.NODE_LEFT
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Take no arguments."""
+        """Read what kube-scheduler's ``InterPodAffinityArgs`` say."""
         super().__init__(args)
-        arguments(args, (), NAME)
+        given, where = arguments(args, (WEIGHT, MUTUAL), NAME), f"args of {NAME}"
+        #: How terms of running pods count in the score.
+        self.regard = Regard(
+            whole(given.get(WEIGHT, 1), 0, HEAVIEST, f"{where}: {WEIGHT}"),
+            flag(given.get(MUTUAL, False), f"{where}: {MUTUAL}"),
+        )
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The terms, those of running pods included; ``None`` where nobody states any."""
@@ -118,6 +132,12 @@ class InterPodAffinity(FilterRule, ScoreRule):
             mine = [(population, weight) for k, population, weight in wishes if k == key]
             total += _wished(view.look, key, mine, most)[slots] * most // sum(largest.values())
         return total.astype(np.int32)
+
+
+def regard_of(scores: Iterable[tuple[Rule, int]]) -> Regard:
+    """How terms of running pods count in the scores of a profile."""
+    found = [rule for rule, weight in scores if weight and isinstance(rule, InterPodAffinity)]
+    return found[0].regard if found else Regard()
 
 
 def _lacking(wants: Wants, look: Neighbours) -> BoolArray:

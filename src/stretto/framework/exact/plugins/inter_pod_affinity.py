@@ -28,12 +28,16 @@ from stretto.framework.exact.status import (
 )
 from stretto.framework.exact.tallies import TermKind
 from stretto.framework.exact.terms import Reach, Term
+from stretto.state.domain_terms import Regard
 from stretto.state.objects import Objects
 
 NAME: Final = "InterPodAffinity"
 NOT_NEAR: Final = unresolvable("node(s) didn't match pod affinity rules")
 NEAR: Final = unschedulable("node(s) didn't match pod anti-affinity rules")
 UNWANTED: Final = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+
+BY_DEFAULT: Final = Regard()
+"""Required affinity of running pods counts 1, for every pod."""
 
 Sums = dict[str, IntArray]
 """Matching pods by label and value."""
@@ -83,8 +87,11 @@ def near(snapshot: Snapshot, reaches: tuple[Reach, ...]) -> IntArray:
     )
 
 
-def raw_scores(pod: PodFacts, snapshot: Snapshot) -> IntArray | None:
-    """int64[n]: weights before normalising; None where no term touches a node with its label."""
+def raw_scores(pod: PodFacts, snapshot: Snapshot, regard: Regard = BY_DEFAULT) -> IntArray | None:
+    """int64[n]: weights before normalising; None where no term touches a node with its label.
+
+    ``regard`` says what terms of running pods count, as ``InterPodAffinityArgs`` may.
+    """
     nodes, population = snapshot.nodes, snapshot.population
     counts: dict[str, IntArray] = {}
     touched = False
@@ -96,13 +103,16 @@ def raw_scores(pod: PodFacts, snapshot: Snapshot) -> IntArray | None:
         counts[key] = counts.get(key, 0) + weight * pods
 
     terms = pod.shape.terms
+    if regard.mutual and not (terms.preferred or terms.shunned):
+        return None
     for mine, sign in ((terms.preferred, 1), (terms.shunned, -1)):
         for term in mine:
             count(term.key, near(snapshot, (reach(term, snapshot.objects),)), sign * term.weight)
     labels = snapshot.objects.namespace_labels(pod.namespace)
-    kinds = ((population.affinity, 1), (population.preferred, 1), (population.shunned, -1))
+    affinity = (population.affinity, regard.required)
+    kinds = (affinity, (population.preferred, 1), (population.shunned, -1))
     for kind, sign in kinds:
-        for group in population.meaning(kind, pod, labels):
+        for group in population.meaning(kind, pod, labels) if sign else ():
             count(group.term.key, group.counts, sign * group.term.weight)
     if not touched:
         return None

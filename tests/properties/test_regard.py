@@ -1,0 +1,69 @@
+"""Terms of running pods count in the default profile what kube-scheduler's arguments say."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.framework.exact.plugins.inter_pod_affinity import raw_scores
+from stretto.framework.exact.scheduler import ExactScheduler
+from stretto.framework.profile import Profile, load_profile
+from stretto.framework.runtime import Engine, Runtime
+from stretto.state.domain_terms import Regard
+from tests.properties.between_world import Shape, World, shapes
+
+
+def with_args(**args: object) -> Profile:
+    config = [{"name": "InterPodAffinity", "args": args}]
+    return load_profile({"profiles": [{"pluginConfig": config}]})
+
+
+def totals(world: World, runtime: Runtime, name: str) -> dict[str, int]:
+    """Weights of a pod's wishes by node, as its class has them."""
+    runtime.sync()
+    pods, look = world.cluster.pods, runtime.view.look
+    wishes = world.cluster.classes[int(pods.class_id[world.books.row(name)])].wants.wishes
+    assert look is not None
+    total = np.zeros(look.size, np.int64)
+    for key, population, weight in wishes:
+        total += weight * look.sums(population, key)[look.domain(key)]
+    return {node: int(total[slot]) for node, slot in world.cluster.nodes.by_name.items()}
+
+
+@given(shapes, st.sampled_from([0, 1, 7, 100]), st.booleans())
+def test_terms_of_running_pods_count_as_the_arguments_say(
+    shape: Shape, weight: int, mutual: bool
+) -> None:
+    world = World(shape._replace(running=0))
+    profile = with_args(hardPodAffinityWeight=weight, ignorePreferredTermsOfExistingPods=mutual)
+    runtime = Runtime(Engine(profile, world.cluster), Rng(1), "numpy")
+    for _ in range(shape.running):
+        world.add_pod(world.pick(sorted(world.nodes)))
+    name = world.add_pod()
+    scheduler = ExactScheduler(world.snapshot())
+    decision = scheduler.decide(world.pod(name), may_preempt=False)
+    raw = raw_scores(decision.pod, scheduler.snapshot, Regard(weight, mutual))
+    wanted = dict.fromkeys(decision.names, 0)
+    if raw is not None:
+        wanted = dict(zip(decision.names, raw.tolist(), strict=True))
+    assert totals(world, runtime, name) == wanted
+
+
+def test_nothing_said_means_kube_schedulers_defaults() -> None:
+    assert with_args().regard == load_profile("default").regard == Regard(1, mutual=False)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"hardPodAffinityWeight": 101},
+        {"hardPodAffinityWeight": -1},
+        {"hardPodAffinityWeight": True},
+        {"ignorePreferredTermsOfExistingPods": 1},
+    ],
+)
+def test_arguments_out_of_bounds_are_refused(args: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        with_args(**args)
