@@ -14,6 +14,7 @@ from stretto.api.heads import decode_object_head
 from stretto.api.kinds import KINDS, POD_GROUP, QUEUE, Kind
 from stretto.api.scheduling import Queue
 from stretto.base.clock import ManualClock, parse_timestamp
+from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.units import group_unit
 from stretto.explain.record_file import RecordFile
@@ -151,8 +152,12 @@ class Copy:
                 continue
             unit = self.plane.units.by_identity.get(group_unit(f"{record.namespace}/{record.name}"))
             created = decode_object_head(record.body).metadata.creation_timestamp
-            if unit is not None and created:
+            if unit is None or not created:
+                continue
+            try:
                 unit.deadline -= max(0.0, self.state.at - parse_timestamp(created))
+            except InputError:
+                continue  # no time: it counts as made now
 
     def create(self, objects: Iterable[tuple[Kind, bytes]]) -> list[str]:
         """Submit objects; returns what the store said of those that it refused."""

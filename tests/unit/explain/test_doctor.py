@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from stretto.api.kinds import NODE, POD, POD_GROUP, QUEUE, Kind
+from stretto.api.kinds import NM_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
 from stretto.explain.doctor import Checkup, Subject, examine, subject_of
 from stretto.explain.findings import LAWS, Check
 from stretto.explain.recorder import StepBatch, StepKind
@@ -121,6 +121,14 @@ def test_a_healthy_state_breaks_nothing() -> None:
     said = checkup(*gang, on("n", "c", gpus=1, ports=[80]), record(POD, make_pod("big", cpu="64")))
     assert said.findings == ()
     assert (said.nodes, said.pods) == (1, 4)
+
+
+def test_a_machine_without_a_kubelet_is_a_node_all_the_same() -> None:
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "9"}
+    status = {"resourceCapacity": amounts, "resourceAllocatable": amounts}
+    manager = msgspec.json.encode({"metadata": {"name": "m"}, "status": status})
+    by_manager = {"annotations": {"godel.bytedance.com/pod-launcher": "node-manager"}}
+    assert checkup(record(NM_NODE, manager), on("m", "a", cpu="3", **by_manager)).findings == ()
 
 
 def test_a_pod_that_has_ended_takes_nothing() -> None:
