@@ -6,7 +6,7 @@ that must leave for a rule are victims even where amounts would do.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from stretto.framework.domains.view import DomainView
 from stretto.framework.victims_numpy import SPENT, Index, Limits, Wanted
 from stretto.state.domains import Domains
 from stretto.state.victim_columns import MAY_BE_ASKED, Entries, Sums
+
+TELLABLE: Final = 1 << 20
+"""Combinations of what pods take that a table tells apart; more of them are sorted."""
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -127,11 +130,11 @@ def _pressed(
     for column, each in enumerate(counts, 1):
         takes[:, column] = domains.counted_in(each.population, low.rows)
         takes[:, column] *= each.here[slots[low.at]]
-    numbered, which = np.unique(takes, axis=0, return_inverse=True)
+    numbered, which = _numbered(takes)
     asks = np.hstack([index.asks[numbered[:, 0], :width], numbered[:, 1:]])
     mine = Entries._make(np.ascontiguousarray(column[slots]) for column in entries)
     mine.ask[:] = 0  # of those who stay whatever happens
-    mine.ask[low.at, low.place] = which.reshape(-1)
+    mine.ask[low.at, low.place] = which
     safe = limits.standing[entries.budget[slots[low.at], low.place]] != SPENT
     room = np.array([each.room[slots].clip(-NO_LIMIT, NO_LIMIT) for each in counts])
     largest = asks[:, width:].max(axis=0, initial=0)
@@ -151,6 +154,22 @@ def _pressed(
             admitted=np.ones(len(slots), wanted.admitted.dtype),
         ),
     )
+
+
+def _numbered(takes: Ints) -> tuple[Ints, Ints]:
+    """The distinct rows of a table of small numbers, and which of them each row is."""
+    key, room = np.zeros(len(takes), np.int64), 1
+    for column in takes.T:
+        width = int(column.max(initial=0)) + 1
+        key, room = key * width + column, room * width
+    if room > TELLABLE:
+        rows, which = np.unique(takes, axis=0, return_inverse=True)
+        return rows, which.reshape(-1)
+    last, number = np.full(room, -1, np.int64), np.zeros(room, np.int64)
+    last[key] = np.arange(len(key))
+    used = np.flatnonzero(last >= 0)
+    number[used] = np.arange(len(used))
+    return takes[last[used]], number[key]
 
 
 def _sums(sums: Sums, slots: Ints, room: Ints, low: tuple[Lower, Entries, Ints, Mask]) -> Sums:
