@@ -21,6 +21,7 @@ from stretto.framework import finder as finder_module
 from stretto.framework.finder import Found, VictimFinder
 from stretto.framework.rehearsal import Preemptor
 from stretto.framework.runtime import Engine
+from stretto.state.claims import ConflictCause
 from stretto.state.cluster import Cluster
 from stretto.state.devices import Devices
 from stretto.state.ingest import Ingest
@@ -272,6 +273,11 @@ def a_pod_pushes_out_its_equals(patch: pytest.MonkeyPatch) -> None:
     higher = lambda class_id, priority: Preemptor(class_id, priority + 1)
     patch.setattr(finder_module, "Preemptor", higher)
     patch.setattr(PreemptionJudge, "_victims_problem", lambda *_: None)
+
+
+@plant
+def preemptions_are_proposed_that_are_never_granted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PreemptionJudge, "problem", lambda *_: ConflictCause.BUDGET_SPENT)
 
 
 @plant

@@ -27,6 +27,7 @@ from stretto.lab.chaos.trace import Trace
 from stretto.lab.chaos.truth import Truth
 from stretto.lab.chaos.world import World
 from stretto.plane import Plane
+from stretto.state.claims import ConflictCause
 from stretto.state.invariants import Breach
 from stretto.stores.faults import LONGEST_FLIGHT
 from stretto.stores.memory import MemoryStore
@@ -34,6 +35,9 @@ from stretto.stores.sqlite import SqliteStore
 
 HEALED_WITHIN: Final = 60.0
 """Virtual seconds after the heal in which all that can be placed must be."""
+IN_VAIN_FOR: Final = 20.0
+"""Virtual seconds before its end in which nothing may be claimed in vain: a unit that the binder
+refuses is tried again at least every ten."""
 BUSY: Final = 3000
 """Plane steps at one instant that are taken for a loop without end."""
 START: Final = 1000.0
@@ -234,7 +238,7 @@ class Run:
         self._world.tenants.lift(self._inner)
         self._world.pushing.let_all_go(self._inner)
         self._plane.rescheduler.run(None, lambda: self._plane.evictor, self._clock)
-        end = self._clock.monotonic() + HEALED_WITHIN
+        end, refused = self._clock.monotonic() + HEALED_WITHIN, -1
         while True:
             for _ in range(BUSY):
                 before = self._plane.binder.counts["granted"]
@@ -246,9 +250,24 @@ class Run:
             else:
                 return [Breach(3, f"the plane does not come to rest in {BUSY} steps")]
             now = self._clock.monotonic()
+            if refused < 0 and now >= end - IN_VAIN_FOR:
+                refused = self._refusals()
             if now >= end:
-                return check_rest(self._plane, self._world, self._truth)
+                return self._check_rest(refused)
             self._clock.set(min(end, max(self._plane.next_due(), now + 0.05)))
+
+    def _check_rest(self, refused: int) -> list[Breach]:
+        """What must hold at the end; ``refused`` claims were, a while before it."""
+        self._laws.checked["3 nothing is claimed in vain for ever"] += 1
+        found = check_rest(self._plane, self._world, self._truth)
+        if self._refusals() > refused:
+            found.append(Breach(3, "claims are made and refused again and again"))
+        return found
+
+    def _refusals(self) -> int:
+        """Claims that this plane's binder has refused so far, preemptions among them."""
+        counts = (self._plane.binder.counts, self._plane.evictor.counts)
+        return sum(each[cause.value] for each in counts for cause in ConflictCause)
 
     def _healing_step(self, step: int) -> tuple[bool, list[Breach]]:
         try:
