@@ -131,11 +131,11 @@ def the_binder_does_not_check_rules(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def a_gang_is_granted_in_part(patch: pytest.MonkeyPatch) -> None:
-    def judge(original: Any, self: Judge, plan: Any) -> Any:
+    def as_needed(_: Any, self: Judge, plan: Any) -> Any:
         units = [unit._replace(at_least=1) for unit in plan.units]
-        return original(self, plan._replace(units=units))
+        return plan if units == plan.units else plan._replace(units=units)
 
-    wrap(patch, Judge, "judge", judge)
+    wrap(patch, Judge, "_as_needed", as_needed)
 
 
 @plant

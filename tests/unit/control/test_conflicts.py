@@ -128,6 +128,25 @@ def test_a_gang_that_is_short_is_refused_and_leaves_no_trace() -> None:
     assert (books.used("n"), check_all(books.cluster)) == (0, [])
 
 
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_who_comes_on_top_of_a_gang_is_refused_once_others_of_it_have_gone(others: int) -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"}, at_least=1)
+    gang = plan.units[0].unit  # whole when this was planned
+    gang.min_member, gang.bound = 3, set(range(100, 100 + others))
+    told = judge(books).judge(plan)
+    granted = len(told.granted) > 0
+    assert (granted, books.used("n")) == ((others == 2), 1000 * (others == 2))
+    assert [cause for _, _, cause in told.refused] == [ConflictCause.GANG_SHORT] * (not granted)
+
+
+def test_a_gang_that_was_whole_once_is_topped_up_pod_by_pod() -> None:
+    books = court()
+    plan = plan_of(books, {"p0": "n"}, at_least=1)
+    plan.units[0].unit.min_member, plan.units[0].unit.scheduled = 3, True
+    assert judge(books).judge(plan).granted.tolist() == [0]
+
+
 def test_a_gang_that_still_stands_is_granted_without_the_losers() -> None:
     books = court(cpu="2")
     plan = plan_of(books, {"p0": "n", "p1": "n", "p2": "n"}, [3], at_least=2)

@@ -88,7 +88,7 @@ class Judge:
         if len(plan.rows) == 0:
             return Judgement(np.zeros(0, np.int64), [])
         before = self._cluster.ledger.version[plan.slots]
-        whole = self._with_leavers(plan) if self._cluster.evictions.leaving else plan
+        whole = self._as_needed(plan)
         if whole is plan and self._grant_all(plan):
             return Judgement(np.arange(len(plan.rows)), [])
         plan = whole
@@ -96,17 +96,21 @@ class Judge:
         self._leave_unchanged(plan, judgement.granted, before)
         return judgement
 
-    def _with_leavers(self, plan: Plan) -> Plan:
-        """The plan where gangs of which some leave need as many as will then be missing.
+    def _as_needed(self, plan: Plan) -> Plan:
+        """The plan where each gang needs as many claims as it lacks now, or soon will.
 
-        A member that comes while the others are asked to leave must not be left there alone.
+        A member that comes on top of a whole gang must not be left there alone: others of it may
+        be asked to leave meanwhile, or have left, or were refused.
         """
-        pods = self._cluster.pods
-        units = [
-            each._replace(at_least=max(each.at_least, short_of(each.unit, pods)))
-            for each in plan.units
-        ]
-        return plan if units == plan.units else plan._replace(units=units)
+        pods, leaving = self._cluster.pods, bool(self._cluster.evictions.leaving)
+        units: list[UnitClaims] | None = None
+        for i, (unit, _, _, at_least) in enumerate(plan.units):
+            if unit.min_member > 1:
+                needed = max(unit.still_needed, short_of(unit, pods) if leaving else 0)
+                if needed > at_least:
+                    units = list(plan.units) if units is None else units
+                    units[i] = units[i]._replace(at_least=needed)
+        return plan if units is None else plan._replace(units=units)
 
     def _grant_all(self, plan: Plan) -> bool:
         """The quick way: all claims at once, or none."""
