@@ -6,7 +6,7 @@ the daemon stops or no longer leads, with which the whole plane goes.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from stretto.api.kinds import Kind
 from stretto.base.clock import Clock
@@ -14,8 +14,6 @@ from stretto.base.errors import NotAllowedError, UnreachableError
 from stretto.stores.passing import PassingStore
 from stretto.stores.store import (
     EVERYTHING,
-    BeginBind,
-    BeginPatches,
     Listing,
     Record,
     Selection,
@@ -24,6 +22,8 @@ from stretto.stores.store import (
 
 T = TypeVar("T")
 
+LATE: Final = ("begin_bind", "begin_patch_status", "begin_evict", "begin_delete")
+"""Writes that are sent without waiting, where the store behind can."""
 PAUSE = 0.5
 """Seconds between tries: the store behind has had patience of its own."""
 
@@ -51,14 +51,9 @@ class SteadyStore(PassingStore):
             tell: told what is read and what is wrong; an empty text when it is well again.
         """
         super().__init__(inner)
-        begin: BeginBind | None = getattr(inner, "begin_bind", None)
-        if begin is not None:
-            #: Sends binds without waiting, where the store behind can.
-            self.begin_bind = begin
-        patches: BeginPatches | None = getattr(inner, "begin_patch_status", None)
-        if patches is not None:
-            #: Sends patches of statuses without waiting, where the store behind can.
-            self.begin_patch_status = patches
+        for name in LATE:
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
         self._clock = clock
         self._check = check
         self._tell = tell

@@ -233,6 +233,12 @@ BeginBind = Callable[[Sequence["Bind"]], Future[Replies]]
 BeginPatches = Callable[[Kind, Sequence["Patch"]], Future[Replies]]
 """Sends patches of statuses and does not wait for the answers."""
 
+BeginEvict = Callable[[Sequence["Eviction"]], Future[Replies]]
+"""Sends evictions and does not wait for the answers."""
+
+BeginDelete = Callable[[Kind, Sequence["Deletion"]], Future[Replies]]
+"""Sends deletions and does not wait for the answers."""
+
 UnitReplies = list[Replies]
 """The answers to units of binds, in their order."""
 
@@ -315,6 +321,14 @@ class LateStore(Store, Protocol):
 
     def begin_patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Future[Replies]:
         """Send patches as ``patch_status`` does; the answers come later."""
+        ...
+
+    def begin_evict(self, evictions: Sequence[Eviction]) -> Future[Replies]:
+        """Send evictions as ``evict`` does; the answers come later."""
+        ...
+
+    def begin_delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Future[Replies]:
+        """Send deletions as ``delete`` does; the answers come later."""
         ...
 
 

@@ -11,13 +11,13 @@ not leave in time, or the node is no longer what it was.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from stretto.api.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.control.binder.pleas import Plea, Pleas
 from stretto.control.binder.preempting import PreemptionJudge
 from stretto.state.claims import ConflictCause, Plan, Preemption, Verdict
 from stretto.state.cluster import Cluster
@@ -33,12 +33,10 @@ from stretto.state.pods import NO_SLOT
 from stretto.state.preemption import guard_of
 from stretto.state.room import charge_after, fits_after, settle_zones
 from stretto.state.units import Unit, Units
-from stretto.stores.store import Code, Deletion, Eviction, Outcome, Patch, Replies, Reply, Store
+from stretto.stores.store import Code, Outcome, Patch, Reply, Store
 
 ASK_AGAIN_AFTER: Final = 1.0
 """Seconds between looks at a pod that was asked to leave without an answer."""
-LANE: Final = 512
-"""Evictions sent at once: binds must not wait behind a storm of them."""
 
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
@@ -77,6 +75,7 @@ class Evictor:
         self._store = store
         self._judge = judge
         self._failpoint = failpoint
+        self._pleas = Pleas(cluster, store)
         self._registry = cluster.evictions
         #: Rows that must be asked, or asked again.
         self._open: dict[int, Leaving] = {}
@@ -175,9 +174,10 @@ class Evictor:
     # ------------------------------------------------------------ the lane
 
     def send(self, now: float) -> bool:
-        """Ask whoever has not been asked; whether anything was sent."""
+        """Ask whoever has not been asked, and take answers; whether anything moved."""
         if not self.asks:
             return False
+        moved = self._hear(now)
         pods = self._cluster.pods
         due: list[int] = []
         for row, why in list(self._open.items()):
@@ -185,16 +185,22 @@ class Evictor:
                 del self._open[row]
             elif why.ask_at <= now and not (why.in_doubt and self._has_answer(row, why)):
                 due.append(row)
-        due = due[:LANE]
-        if due:
+        if due := due[: self._pleas.room]:
             self._failpoint("evictor.before-write")
-            replies = self._write(due)
-            self._failpoint("evictor.after-write")
             # One that stays voids what waits for it, and that spares who has not been asked yet.
-            asked = [self._open.pop(row) for row in due]
-            for row, why, reply in zip(due, asked, replies, strict=True):
+            self._pleas.send([Plea(row, self._open.pop(row)) for row in due])
+            self._hear(now)
+        return moved or bool(due)
+
+    def _hear(self, now: float) -> bool:
+        """Take the answers that have come; whether there were any."""
+        answers = self._pleas.heard()
+        if answers:
+            self._failpoint("evictor.after-write")
+        for (row, why), reply in answers:
+            if self._cluster.pods.serial[row] == why.serial:  # else it has gone meanwhile
                 self._take(row, why, reply, now)
-        return bool(due)
+        return bool(answers)
 
     def _has_answer(self, row: int, why: Leaving) -> bool:
         """Whether a pod that was asked without an answer has gone, or is going."""
@@ -205,23 +211,6 @@ class Evictor:
             del self._open[row]
             return True
         return False
-
-    def _write(self, rows: Sequence[int]) -> Replies:
-        """Evictions within their budgets, deletions beyond them; replies in the rows' order."""
-        pods, leaving = self._cluster.pods, self._registry.leaving
-        within = [row for row in rows if not leaving[row].beyond]
-        beyond = [row for row in rows if leaving[row].beyond]
-        told: dict[int, Reply] = {}
-        if within:
-            evictions = [
-                Eviction(pods.namespace[r], pods.name[r], pods.uid[r], leaving[r].reason)
-                for r in within
-            ]
-            told.update(zip(within, self._store.evict(evictions), strict=True))
-        if beyond:
-            deletions = [Deletion(pods.namespace[r], pods.name[r], pods.uid[r]) for r in beyond]
-            told.update(zip(beyond, self._store.delete(POD, deletions), strict=True))
-        return [told[row] for row in rows]
 
     def _take(self, row: int, why: Leaving, reply: Reply, now: float) -> None:
         """Take one answer for what it says."""
@@ -266,7 +255,8 @@ class Evictor:
 
     def next_due(self) -> float:
         """Clock time at which a pod is asked again or a claim stops waiting."""
-        asks = (why.ask_at for why in self._open.values() if self.asks)
+        may_ask = self.asks and self._pleas.room > 0
+        asks = (why.ask_at for why in self._open.values() if may_ask)
         ends = (nomination.until for nomination in self._registry.nominations.values())
         return min((*asks, *ends), default=float("inf"))
 

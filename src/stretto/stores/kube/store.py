@@ -201,6 +201,14 @@ class KubeStore:
         """Send patches as ``patch_status`` does; the answers come later, and ``wait`` ends then."""
         return self._begun(self._writes.patch(kind, patches, status=True))
 
+    def begin_evict(self, evictions: Sequence[Eviction]) -> Future[Replies]:
+        """Send evictions as ``evict`` does; the answers come later, and ``wait`` ends then."""
+        return self._begun(self._writes.evict(evictions))
+
+    def begin_delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Future[Replies]:
+        """Send deletions as ``delete`` does; the answers come later, and ``wait`` ends then."""
+        return self._begun(self._writes.delete(kind, deletions))
+
     def _begun(self, work: Coroutine[Any, Any, Replies]) -> Future[Replies]:
         future = self._loop.start(work)
         future.add_done_callback(lambda _: self._news.set())

@@ -1,0 +1,95 @@
+"""The lane of evictions over a store that answers later: the plane goes on meanwhile."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import pytest
+
+from stretto.control.binder import pleas
+from stretto.state.lifecycle import PodState
+from stretto.stores.store import Eviction, Replies, Reply
+from stretto.testing import make_pod
+from tests.unit.control.test_evictor import BUDGET, LOST, Desk
+
+
+class Late(Desk):
+    """A desk whose store answers evictions when the test says so."""
+
+    def __init__(self, *answers: Reply | None) -> None:
+        super().__init__(*answers)
+        self.way: list[tuple[list[Eviction], Future[Replies]]] = []
+        self.plane.evictor._pleas._evict = self.begin
+        self.settle()
+
+    def begin(self, evictions: Sequence[Eviction]) -> Future[Replies]:
+        self.way.append((list(evictions), Future()))
+        return self.way[-1][1]
+
+    def arrive(self) -> None:
+        """The oldest batch under way is answered, and the plane hears of it."""
+        evictions, future = self.way.pop(0)
+        future.set_result(self.answer(evictions))
+        self.settle()
+
+    def names(self) -> list[list[str]]:
+        """Who is being asked, batch by batch."""
+        return [[each.name for each in evictions] for evictions, _ in self.way]
+
+
+def test_a_pod_that_was_asked_is_not_asked_again_before_it_has_answered() -> None:
+    desk = Late()
+    desk.settle(5)
+    assert (desk.names(), desk.state("high")) == ([["low"]], PodState.NOMINATED)
+    desk.arrive()
+    assert (desk.names(), desk.node_of("high")) == ([], "n")
+
+
+def test_other_pods_are_placed_while_answers_are_on_their_way() -> None:
+    desk = Late()
+    desk.submit(make_pod("small", cpu="1", priority=9))
+    desk.settle()
+    assert (desk.node_of("small"), desk.names()) == ("n", [["low"]])
+    desk.arrive()
+    assert desk.node_of("high") == "n"
+
+
+def test_a_second_batch_is_sent_before_the_first_was_answered() -> None:
+    desk = Late()
+    desk.submit(make_pod("one", cpu="100m", priority=9))
+    desk.settle(1)
+    desk.order("one")
+    desk.settle()
+    assert desk.names() == [["low"], ["one"]]
+
+
+def test_no_more_are_under_way_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pleas, "LANE", 2)
+    desk = Late()
+    desk.submit(*[make_pod(f"p{i}", cpu="100m", priority=9) for i in range(3)])
+    desk.settle(1)
+    desk.order("p0", "p1", "p2")
+    desk.settle()
+    assert sum(map(len, desk.names())) == 2
+    assert desk.plane.evictor.next_due() > desk.clock.monotonic()
+    desk.arrive()
+    assert sum(map(len, desk.names())) == 2
+
+
+@pytest.mark.parametrize("answer", [LOST, BUDGET])
+def test_an_answer_about_a_pod_that_has_gone_meanwhile_says_nothing(answer: Reply) -> None:
+    desk = Late(answer)
+    desk.delete("low")
+    desk.settle()
+    desk.submit(make_pod("next", cpu="1"))  # which may have the row of the one that went
+    desk.settle()
+    desk.arrive()
+    desk.settle(5)
+    assert (desk.node_of("high"), desk.node_of("next"), desk.asked) == ("n", "n", ["low"])
+    assert desk.breaches() == []
+
+
+def test_a_refusal_that_comes_late_voids_the_claim() -> None:
+    desk = Late(BUDGET)
+    desk.arrive()
+    assert (desk.state("high"), desk.node_of("low")) == (PodState.PENDING, "n")
+    assert not desk.plane.cluster.evictions
