@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
+from stretto.api.kinds import POD_GROUP
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.cli.main import cli
 from stretto.lab.kube import bench
@@ -21,7 +22,7 @@ from stretto.lab.kube.bench_shapes import (
 from stretto.lab.kube.bench_sides import Usage
 from stretto.lab.kube.bench_warm import NODES, Rehearsal
 from stretto.lab.kube.bench_watch import Curve, curve_of
-from stretto.stores.store import Bind, Eviction
+from stretto.stores.store import Bind, Eviction, Patch
 
 
 def rehearsed(name: str) -> Rehearsal:
@@ -62,6 +63,22 @@ def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -
     second.seen.look(0)
     assert (done.bound, done.failed) == (len(first.seen.bound), 0)
     assert second.seen.node_of == first.seen.node_of
+
+
+def test_what_gangs_were_told_is_replayed_too() -> None:
+    first, second = Rehearsal(shape_named("gang")), Rehearsal(shape_named("gang"))
+    said = [Patch(MEASURED, "gang-0", {"status": {"phase": p}}) for p in ("Pending", "Scheduled")]
+    for patch in said:
+        first.store.patch_status(POD_GROUP, [patch])
+    first.seen.look(0)
+    plan = writes_of(first.seen)
+    assert [(each.name, each.patch["status"]["phase"]) for each in plan.statuses] == [
+        ("gang-0", "Pending"),
+        ("gang-0", "Scheduled"),
+    ]
+    assert replay(second.store, plan, second.clock).failed == 0
+    second.seen.look(0)
+    assert second.seen.told == first.seen.told
 
 
 def test_a_replay_counts_what_was_not_taken() -> None:

@@ -1,8 +1,9 @@
 """A workload's writes, sent raw: what the API server takes when nobody has to decide.
 
 It runs as a process of its own (``python -m stretto.lab.kube.bench_replay KUBECONFIG PLAN OUT``),
-as a scheduler does, through the client that Stretto has. Binds, evictions and nominations go out
-side by side, each in its lane; they do not wait for one another as a scheduler must.
+as a scheduler does, through the client that Stretto has. Binds, evictions, nominations and what
+PodGroups are told go out side by side, each in its lane; they do not wait for one another as a
+scheduler must.
 """
 
 import sys
@@ -13,7 +14,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from stretto.api.kinds import POD
+from stretto.api.kinds import POD, POD_GROUP
 from stretto.base.clock import Clock, WallClock
 from stretto.base.rng import Rng
 from stretto.lab.kube.bench_shapes import MEASURED, RUNNING
@@ -40,6 +41,13 @@ class WritePlan(msgspec.Struct, frozen=True):
     evictions: list[Eviction] = []
     #: Promises of a node.
     nominations: list[Patch] = []
+    #: What PodGroups were told.
+    statuses: list[Patch] = []
+
+    def __len__(self) -> int:
+        """How many writes there are in all."""
+        binds, evictions = len(self.binds), len(self.evictions)
+        return binds + evictions + len(self.nominations) + len(self.statuses)
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -62,7 +70,9 @@ def writes_of(seen: Onlooker) -> WritePlan:
         for bind in binds
         if bind.name in seen.nominated
     ]
-    return WritePlan(binds, [Eviction(RUNNING, name, "") for name, _ in seen.left], nominations)
+    evictions = [Eviction(RUNNING, name, "") for name, _ in seen.left]
+    statuses = [Patch(MEASURED, name, {"status": status}) for name, status in seen.told]
+    return WritePlan(binds, evictions, nominations, statuses)
 
 
 def addressed(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
@@ -76,15 +86,15 @@ def addressed(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
 def replay(store: Store, plan: WritePlan, clock: Clock) -> Replayed:
     """Send everything and wait for every answer."""
     began = clock.monotonic()
-    with ThreadPoolExecutor(3) as threads:
+    with ThreadPoolExecutor(4) as threads:
         binds = threads.submit(_all, plan.binds, store.bind)
         rest = [
             threads.submit(_all, plan.evictions, store.evict),
             threads.submit(_all, plan.nominations, lambda some: store.patch_status(POD, some)),
+            threads.submit(_all, plan.statuses, lambda some: store.patch_status(POD_GROUP, some)),
         ]
         bound, sent = binds.result(), sum(each.result() for each in rest)
-    every = len(plan.binds) + len(plan.evictions) + len(plan.nominations)
-    return Replayed(clock.monotonic() - began, bound, every - bound - sent)
+    return Replayed(clock.monotonic() - began, bound, len(plan) - bound - sent)
 
 
 def warm_up(store: Store) -> None:

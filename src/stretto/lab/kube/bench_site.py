@@ -83,7 +83,7 @@ class Site:
             self._furnish()
             clock.sleep(SETTLE)
             #: What is seen of the pods.
-            self.seen = Onlooker(self.store, clock)
+            self.seen = Onlooker(self.store, clock, gangs=shape.gang > 1)
         except BaseException:
             self.close()
             raise

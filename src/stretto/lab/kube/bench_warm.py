@@ -55,7 +55,7 @@ class Rehearsal:
         self._create(POD, list(running_bodies(shape, NODES, NODES)))
         self._create(POD_GROUP, group_bodies(shape, pods))
         #: What is seen of the pods.
-        self.seen = Onlooker(self.store, self.clock)
+        self.seen = Onlooker(self.store, self.clock, gangs=shape.gang > 1)
         self._create(POD, pod_bodies(shape, NODES, range(pods)))
 
     def place(self, profile: str = "default", tier: str = "auto", batch: int = BATCH) -> None:

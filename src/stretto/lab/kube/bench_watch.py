@@ -5,9 +5,11 @@ a change; it looks every few milliseconds.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from stretto.api.kinds import POD
+import msgspec
+
+from stretto.api.kinds import POD, POD_GROUP
 from stretto.base.clock import Clock
 from stretto.lab.kube.bench_shapes import MEASURED, RUNNING
 from stretto.stores.store import Event, EventType, Store
@@ -28,10 +30,23 @@ class Curve(NamedTuple):
     scheduled: list[int]
 
 
-class Onlooker:
-    """One watch of all pods; only the measured ones and those that leave are noted."""
+class _Group(msgspec.Struct, frozen=True):
+    """A PodGroup, as far as it is told what became of it."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    #: What was told.
+    status: dict[str, Any] = {}
+
+
+_GROUP: Final = msgspec.json.Decoder(_Group)
+
+
+class Onlooker:
+    """One watch of all pods; only the measured ones and those that leave are noted.
+
+    Where there are gangs, a second one of their groups.
+    """
+
+    def __init__(self, store: Store, clock: Clock, *, gangs: bool = False) -> None:
         """Watch from now on."""
         #: When each measured pod was first seen.
         self.created: dict[str, float] = {}
@@ -45,12 +60,16 @@ class Onlooker:
         self.nominated: set[str] = set()
         #: Pods that ran and have left: name and node.
         self.left: list[tuple[str, str]] = []
+        #: What PodGroups were told, write by write: name and status.
+        self.told: list[tuple[str, dict[str, Any]]] = []
         #: Time of the last look.
         self.looked_at = clock.monotonic()
         self._clock = clock
         listing = store.list(POD)
         self.uid_of.update((record.name, record.uid) for record in listing.records)
-        self._watch = store.watch(POD, listing.version)
+        self._watches = [store.watch(POD, listing.version)]
+        if gangs:
+            self._watches.append(store.watch(POD_GROUP, store.list(POD_GROUP).version))
 
     def look(self, pause: float) -> None:
         """Give the processor away for a moment, then note what has come.
@@ -60,14 +79,18 @@ class Onlooker:
         """
         self._clock.sleep(pause)
         now = self._clock.monotonic()
-        while events := self._watch.poll():
-            for event in events:
-                self.note(event, now)
+        for watch in self._watches:
+            while events := watch.poll():
+                for event in events:
+                    self.note(event, now)
         self.looked_at = now
 
     def note(self, event: Event, now: float) -> None:
         """Note one change that was seen at a time."""
         record = event.record
+        if record.kind == POD_GROUP:
+            self.told.append((record.name, _GROUP.decode(record.body).status))
+            return
         if record.namespace == RUNNING and event.type is EventType.DELETED:
             self.left.append((record.name, record.node))
         if record.namespace != MEASURED:
@@ -99,7 +122,8 @@ class Onlooker:
 
     def close(self) -> None:
         """Watch no more."""
-        self._watch.close()
+        for watch in self._watches:
+            watch.close()
 
 
 def curve_of(created: Sequence[float], bound: Sequence[float]) -> Curve:
