@@ -1,22 +1,25 @@
 """The way in: which server, whom to trust, and who we are.
 
-A kubeconfig is read by kubernetes_asyncio's loader (client certificates, tokens, token files, exec
-plugins, OIDC); inside a cluster the service account's files are. Tokens are read again every
-minute and whenever the server does not take one, so rotation needs no restart.
+A kubeconfig says it by a client certificate, a token, a token's file, an exec plugin or OIDC;
+inside a cluster the service account's files do. Tokens are read again every minute and whenever the
+server does not take one, so rotation needs no restart.
 """
 
+import base64
 import os
 import re
 import ssl
+import tempfile
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final, Protocol
+from typing import Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
 
 from stretto.base.errors import InputError
+from stretto.stores.kube.kubeconfig import Kubeconfig, content_of, files_of, read_kubeconfig
 from stretto.stores.kube.oidc import OpenId
+from stretto.stores.kube.plugins import Plugins
 
 ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its service account."""
@@ -66,6 +69,30 @@ class Access(Protocol):
         ...
 
 
+class _Shown(NamedTuple):
+    """What a user shows to a server."""
+
+    #: Value of the ``Authorization`` header; empty for none.
+    authorization: str = ""
+    #: Client certificate (PEM); empty for none.
+    cert: bytes = b""
+    #: Its key (PEM); empty where it stands with the certificate.
+    key: bytes = b""
+
+
+class _Trust(NamedTuple):
+    """What a context is made of."""
+
+    #: Authorities (PEM); empty for the system's.
+    authority: bytes
+    #: Client certificate (PEM).
+    cert: bytes
+    #: Its key (PEM).
+    key: bytes
+    #: Whether the server's certificate is not looked at.
+    is_blind: bool
+
+
 class KubeconfigAccess:
     """A kubeconfig, by kubectl's rules: a file, or those that ``KUBECONFIG`` names."""
 
@@ -74,59 +101,78 @@ class KubeconfigAccess:
         named = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
         #: The files, as messages name them.
         self.where = str(path) if path is not None else named
-        self._context = context or None
-        self._loader: Any = None
+        self._context = context
+        self._found: Kubeconfig | None = None
         self._open_id = OpenId()
+        self._plugins = Plugins()
+        self._trust: tuple[_Trust, ssl.SSLContext] | None = None
 
     @property
     def namespace(self) -> str:
         """The context's namespace."""
-        if self._loader is None:
-            return DEFAULT_NAMESPACE
-        context = self._loader.current_context.get("context") or {}
-        return str(context.get("namespace") or DEFAULT_NAMESPACE)
+        named = self._found.context.namespace if self._found is not None else ""
+        return named or DEFAULT_NAMESPACE
 
     async def login(self, *, renew: bool = False) -> Login:
         """Read what has changed; an exec plugin or OIDC provider is asked when its token is due."""
-        found = SimpleNamespace(api_key={}, host="", ssl_ca_cert=None, verify_ssl=True)
-        self._check_present()
-        try:
-            if self._loader is None or renew:
-                self._loader = self._new_loader()
-            await self._loader.load_and_set(found)
-            return _login_of(found, self.where)
-        except InputError:
-            raise
-        except Exception as error:  # the loader lets out whatever its parsers and plugins raise
-            said = str(error) or type(error).__name__
-            hint = "check it with: kubectl config view"
-            raise InputError(f"kubeconfig {self.where}", None, f"a usable one: {said}", hint) from (
-                error
-            )
+        found = self._found
+        if found is None or renew:
+            self._found = found = self._read()
+        cluster, server = found.cluster, _safe_address(found.cluster.server)
+        shown = await self._shown(found, renew=renew)
+        context = self._context_of(found, shown) if server.startswith("https:") else None
+        said = f"{_what_is_shown(shown)} of kubeconfig {self.where}"
+        words = shown.authorization, cluster.tls_server_name, cluster.proxy_url, said
+        return Login(server, context, *words)
 
-    def _new_loader(self) -> Any:
-        # Imported here: it costs half a second, and only those who talk to a cluster need it.
-        from kubernetes_asyncio.config import kube_config
-
-        ours = self._open_id
-
-        class Loader(kube_config.KubeConfigLoader):
-            """The loader, but for OpenID Connect."""
-
-            async def _load_oid_token(self) -> str:
-                assert self._user is not None
-                config = self._user["auth-provider"].value.get("config")
-                self.token = f"Bearer {await ours.token(config or {})}"
-                return str(self.token)
-
-        merged = kube_config.KubeConfigMerger(self.where).config
-        return Loader(merged, active_context=self._context)
-
-    def _check_present(self) -> None:
-        files = [each for each in self.where.split(os.pathsep) if each]
-        if not any(Path(each).expanduser().exists() for each in files):
+    def _read(self) -> Kubeconfig:
+        files = files_of(self.where)
+        if not files:
             hint = "name one with --kubeconfig or in KUBECONFIG"
             raise InputError("kubeconfig", self.where, "a file that exists", hint)
+        return read_kubeconfig(self.where, files, self._context)
+
+    async def _shown(self, found: Kubeconfig, *, renew: bool) -> _Shown:
+        """What the user shows, by the first of its ways that there is."""
+        user, folder = found.user, found.user_folder
+        if user is None:
+            return _Shown()
+        cert = content_of(
+            user.client_certificate_data, user.client_certificate, folder, "client-certificate"
+        )
+        key = content_of(user.client_key_data, user.client_key, folder, "client-key")
+        provider = user.auth_provider
+        if provider is not None and provider.name != "oidc":
+            hint = "use the exec plugin that has taken its place"
+            raise InputError("kubeconfig: auth-provider", provider.name, "oidc", hint)
+        if provider is not None:
+            return _Shown(f"Bearer {await self._open_id.token(provider.config)}", cert, key)
+        if user.exec is not None:
+            said = await self._plugins.credential(user.exec, folder, found.cluster, renew=renew)
+            own = said.client_certificate_data.encode(), said.client_key_data.encode()
+            pair = own if all(own) else (cert, key)
+            return _Shown(f"Bearer {said.token}" if said.token else "", *pair)
+        token = content_of("", user.token_file, folder, "tokenFile").decode("ascii", "replace")
+        if text := token.strip() or user.token:
+            return _Shown(f"Bearer {text}", cert, key)
+        if user.username:
+            login = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
+            return _Shown(f"Basic {login}", cert, key)
+        return _Shown("", cert, key)
+
+    def _context_of(self, found: Kubeconfig, shown: _Shown) -> ssl.SSLContext:
+        """Trust as the kubeconfig says; the same one, so that connections stay, while it does."""
+        cluster = found.cluster
+        authority = content_of(
+            cluster.certificate_authority_data,
+            cluster.certificate_authority,
+            found.cluster_folder,
+            "certificate-authority",
+        )
+        trust = _Trust(authority, shown.cert, shown.key, cluster.insecure_skip_tls_verify)
+        if self._trust is None or self._trust[0] != trust:
+            self._trust = trust, _trusting(trust)
+        return self._trust[1]
 
 
 class AccountAccess:
@@ -179,33 +225,24 @@ def _server_of_environment() -> str:
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
-def _login_of(found: SimpleNamespace, where: str) -> Login:
-    """What kubernetes_asyncio's loader has found in a kubeconfig, as a login."""
-    server = str(found.host).rstrip("/")
-    parts = urlsplit(server)
+def _safe_address(server: str) -> str:
+    """A server's address, if a token may travel there."""
+    address = server.rstrip("/")
+    parts = urlsplit(address)
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise InputError("kubeconfig: server", server or None, "an address such as https://host")
-    authorization = str(found.api_key.get("BearerToken", ""))
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise InputError("kubeconfig: server", server, "https, because tokens travel along")
-    return Login(
-        server,
-        _context_of(found) if parts.scheme == "https" else None,
-        authorization,
-        str(getattr(found, "tls_server_name", "") or ""),
-        str(getattr(found, "proxy", "") or ""),
-        f"{_shown(found, bool(authorization))} of kubeconfig {where}",
-    )
+    return address
 
 
-def _shown(found: SimpleNamespace, has_token: bool) -> str:
+def _what_is_shown(shown: _Shown) -> str:
     """What a kubeconfig lets us show; of a certificate also until when it is good."""
-    certificate = getattr(found, "cert_file", None)
-    if has_token or not certificate:
-        return "the token" if has_token else "neither token nor client certificate"
+    if shown.authorization or not shown.cert:
+        return "the token" if shown.authorization else "neither token nor client certificate"
     try:
-        raw = ssl.PEM_cert_to_DER_cert(_first_pem(Path(certificate).read_text(encoding="ascii")))
-    except (OSError, ValueError):
+        raw = ssl.PEM_cert_to_DER_cert(_first_pem(shown.cert.decode("ascii")))
+    except ValueError:
         return "the client certificate"
     end = _VALIDITY.search(raw)
     if end is None:
@@ -221,13 +258,22 @@ def _first_pem(text: str) -> str:
     return text[start : end + len(ssl.PEM_FOOTER)]
 
 
-def _context_of(found: SimpleNamespace) -> ssl.SSLContext:
-    """Trust as the kubeconfig says; certificates are checked unless it says not to."""
-    context = ssl.create_default_context(cafile=found.ssl_ca_cert)
-    if not found.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    certificate = getattr(found, "cert_file", None)
-    if certificate:
-        context.load_cert_chain(certificate, getattr(found, "key_file", None))
+def _trusting(trust: _Trust) -> ssl.SSLContext:
+    """A context; certificates are checked unless the kubeconfig says not to."""
+    try:
+        context = ssl.create_default_context(
+            cadata=trust.authority.decode("ascii", "ignore") or None
+        )
+        if trust.is_blind:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if trust.cert:
+            with tempfile.NamedTemporaryFile() as file:  # which nobody else may read
+                file.write(trust.cert + b"\n" + trust.key)
+                file.flush()
+                context.load_cert_chain(file.name)
+    except (OSError, ValueError) as error:
+        where = "kubeconfig: certificates"
+        hint = "check it with: kubectl config view"
+        raise InputError(where, None, f"a usable one: {error}", hint) from error
     return context

@@ -1,8 +1,7 @@
 """OpenID Connect in a kubeconfig (``auth-provider: oidc``): the id token, and a new one in time.
 
-The loader that reads kubeconfigs would ask the issuer without a look at its certificate, so this
-part is ours: the issuer must be https (loopback aside) and is checked against the kubeconfig's
-authority, or the system's. New tokens are kept in memory; the file is kubectl's to write.
+The issuer must be https (loopback aside) and is checked against the kubeconfig's authority, or the
+system's. New tokens are kept in memory; the file is kubectl's to write.
 """
 
 import base64

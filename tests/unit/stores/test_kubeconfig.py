@@ -1,0 +1,222 @@
+"""Kubeconfigs: what they may hold, which of several files counts, and plugins that log in."""
+
+import asyncio
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stretto.base.errors import InputError
+from stretto.stores.kube.access import KubeconfigAccess, Login
+
+SERVER = {"server": "https://127.0.0.1:1"}
+VERSION = "client.authentication.k8s.io/v1"
+LATER, SOON = "2999-01-01T00:00:00Z", "2001-01-01T00:00:00Z"
+
+
+def config(user: dict[str, Any] | None = None, **cluster: Any) -> dict[str, Any]:
+    """A kubeconfig with one context."""
+    return {
+        "current-context": "x",
+        "clusters": [{"name": "c", "cluster": {**SERVER, **cluster}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "here"}}],
+    }
+
+
+def written(folder: Path, whole: Any, name: str = "kubeconfig") -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(whole if isinstance(whole, str) else json.dumps(whole), encoding="utf-8")
+    return path
+
+
+def login(access: KubeconfigAccess, *, renew: bool = False) -> Login:
+    return asyncio.run(access.login(renew=renew))
+
+
+def of(folder: Path, user: dict[str, Any] | None = None, **cluster: Any) -> Login:
+    return login(KubeconfigAccess(written(folder, config(user, **cluster))))
+
+
+# ---------------------------------------------------------------- who we are
+
+
+def test_a_token_is_shown_and_a_password_too(tmp_path: Path) -> None:
+    assert of(tmp_path, {"token": "secret"}).authorization == "Bearer secret"
+    said = of(tmp_path, {"username": "ann", "password": "pw"}).authorization
+    assert said == f"Basic {base64.b64encode(b'ann:pw').decode()}"
+    assert of(tmp_path).authorization == ""
+
+
+def test_a_token_s_file_counts_more_and_is_read_each_time(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first\n")
+    user = {"token": "other", "tokenFile": "token"}  # from the folder of the kubeconfig
+    access = KubeconfigAccess(written(tmp_path, config(user)))
+    assert login(access).authorization == "Bearer first"
+    (tmp_path / "token").write_text("second")
+    assert login(access).authorization == "Bearer second"
+
+
+def test_the_kubeconfig_itself_is_read_again_when_the_server_says_no(tmp_path: Path) -> None:
+    access = KubeconfigAccess(written(tmp_path, config({"token": "old"})))
+    login(access)
+    written(tmp_path, config({"token": "new"}))
+    assert login(access).authorization == "Bearer old"
+    assert login(access, renew=True).authorization == "Bearer new"
+
+
+def test_certificates_come_from_files_or_stand_in_the_kubeconfig(tmp_path: Path) -> None:
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-subj", "/CN=us", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    names = {"client-certificate": "cert.pem", "client-key": "key.pem"}
+    first = of(tmp_path, names, **{"certificate-authority": "cert.pem"})
+    inline = {
+        f"{key}-data": base64.b64encode((tmp_path / file).read_bytes()).decode()
+        for key, file in names.items()
+    }
+    authority = {"certificate-authority-data": inline["client-certificate-data"]}
+    second = of(tmp_path, inline, **authority)
+    for found in (first, second):
+        assert found.context is not None
+        assert found.context.get_ca_certs()[0]["subject"] == ((("commonName", "us"),),)
+        assert found.shown.startswith("the client certificate (valid until 2")
+
+
+def test_trust_stays_the_same_object_while_nothing_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first")
+    access = KubeconfigAccess(written(tmp_path, config({"tokenFile": "token"})))
+    before = login(access).context
+    (tmp_path / "token").write_text("second")
+    assert login(access).context is before
+    written(tmp_path, config({"tokenFile": "token"}, **{"insecure-skip-tls-verify": True}))
+    assert login(access, renew=True).context is not before
+
+
+# ---------------------------------------------------------------- several files
+
+
+def test_of_several_files_the_first_that_says_something_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = {"current-context": "x", "users": [{"name": "u", "user": {"tokenFile": "token"}}]}
+    paths = [written(tmp_path / "a", one), written(tmp_path / "b", config({"token": "b"}))]
+    (tmp_path / "a" / "token").write_text("a")
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join([*map(str, paths), str(tmp_path / "none")]))
+    access = KubeconfigAccess()
+    assert (access.namespace, login(access).authorization) == ("default", "Bearer a")
+    assert access.namespace == "here"
+
+
+def test_another_context_may_be_named(tmp_path: Path) -> None:
+    whole = config({"token": "x"}, **{"tls-server-name": "kube", "proxy-url": "http://p:1"})
+    whole["contexts"].append({"name": "y", "context": {"cluster": "c", "user": "v"}})
+    whole["users"].append({"name": "v", "user": {"token": "y"}})
+    found = login(KubeconfigAccess(written(tmp_path, whole), "y"))
+    assert (found.authorization, found.server_name, found.proxy) == (
+        "Bearer y",
+        "kube",
+        "http://p:1",
+    )
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("whole", "complaint"),
+    [
+        ("", "contexts has no ''"),
+        ("- a\n", "one object"),
+        ("{not yaml", "YAML"),
+        ({"current-context": "x"}, "contexts has no 'x'"),
+        ({"current-context": "x", "contexts": ["x"]}, "list of entries"),
+        (config({"token": 5}), r"users, u: .*\$.token"),
+        (config(None, server="http://example.com"), "https, because tokens travel along"),
+        (config(None, server=None), "an address such as"),
+        (config(None, **{"certificate-authority": "none"}), "certificate-authority"),
+        (config(None, **{"certificate-authority-data": "YQ=="}), "certificates"),
+        (config({"client-key-data": "???"}), "client-key"),
+        (config({"auth-provider": {"name": "gcp"}}), "exec plugin"),
+        (config({"tokenFile": "none"}), "tokenFile"),
+    ],
+)
+def test_what_cannot_be_used_is_named(tmp_path: Path, whole: Any, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        login(KubeconfigAccess(written(tmp_path, whole)))
+
+
+# ---------------------------------------------------------------- plugins
+
+
+def plugin(folder: Path, script: str, **more: Any) -> KubeconfigAccess:
+    """A kubeconfig whose user is told by a Python script."""
+    (folder / "plugin.py").write_text(script)
+    words = {"apiVersion": VERSION, "command": sys.executable, "args": [str(folder / "plugin.py")]}
+    return KubeconfigAccess(written(folder, config({"exec": {**words, **more}})))
+
+
+def counting(folder: Path, until: str = "") -> str:
+    """A script that gives a new token each time it is asked."""
+    status = f'{{"token": f"t{{n}}", "expirationTimestamp": "{until}"}}'
+    if not until:
+        status = '{"token": f"t{n}"}'
+    return f"""
+import json, pathlib
+file = pathlib.Path({str(folder / "count")!r})
+n = int(file.read_text()) + 1 if file.exists() else 1
+file.write_text(str(n))
+print(json.dumps({{"apiVersion": "{VERSION}", "kind": "ExecCredential", "status": {status}}}))
+"""
+
+
+@pytest.mark.parametrize(("until", "second"), [("", "t1"), (LATER, "t1"), (SOON, "t2")])
+def test_a_plugin_is_asked_again_when_its_token_is_over(
+    tmp_path: Path, until: str, second: str
+) -> None:
+    access = plugin(tmp_path, counting(tmp_path, until))
+    assert login(access).authorization == "Bearer t1"
+    assert login(access).authorization == f"Bearer {second}"
+
+
+def test_a_plugin_is_asked_again_when_the_server_says_no(tmp_path: Path) -> None:
+    access = plugin(tmp_path, counting(tmp_path))
+    login(access)
+    assert login(access, renew=True).authorization == "Bearer t2"
+
+
+def test_a_plugin_is_told_its_environment_and_the_server(tmp_path: Path) -> None:
+    script = f"""
+import json, os
+info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+token = os.environ["WHO"] + info["spec"]["cluster"]["server"]
+print(json.dumps({{"apiVersion": "{VERSION}", "kind": "x", "status": {{"token": token}}}}))
+"""
+    more = {"env": [{"name": "WHO", "value": "ann@"}], "provideClusterInfo": True}
+    assert login(plugin(tmp_path, script, **more)).authorization == "Bearer ann@https://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("script", "complaint"),
+    [
+        ("import sys; sys.exit('log in first')", "ended with 1: log in first"),
+        ("print('hello')", "did not print an ExecCredential"),
+        ('print(\'{"apiVersion": "v0", "kind": "x", "status": {}}\')', "it answers as v0"),
+        (f'print(\'{{"apiVersion": "{VERSION}", "kind": "x", "status": {{}}}}\')', "neither"),
+    ],
+)
+def test_a_plugin_that_gives_nothing_is_named(tmp_path: Path, script: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        login(plugin(tmp_path, script))
+
+
+def test_a_plugin_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    access = plugin(tmp_path, "", command="no-such-plugin")
+    with pytest.raises(InputError, match="no-such-plugin"):
+        login(access)
