@@ -1,7 +1,9 @@
 """A real API server under the contract: one for the whole run, emptied before each test."""
 
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 from stretto.api.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.base.rng import Rng
@@ -18,6 +20,12 @@ KINDS = (POD, NODE, CONFIG_MAP, POD_DISRUPTION_BUDGET, QUEUE)
 """Kinds that the suite writes."""
 
 
+_SWEEPS = 100
+"""Times that a server is asked to remove everything: once, unless it is very busy."""
+_PAUSE = 0.02
+"""Seconds between them."""
+
+
 def kube_subject(plane: ControlPlane) -> Subject:
     """The API server as a subject."""
     for space in SPACES:
@@ -27,19 +35,46 @@ def kube_subject(plane: ControlPlane) -> Subject:
         wipe(plane)
         return KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(3))
 
-    return Subject("kube", make, history=0, latency=5.0)
+    return Subject("kube", make, history=0, latency=30.0, quiet=0.5)
 
 
 def wipe(plane: ControlPlane) -> None:
-    """Remove all objects of the suite, held or on a node."""
+    """Remove all objects of the suite, held or on a node; ends when there are none.
+
+    Raises:
+        AssertionError: some stay, however often they are removed.
+    """
     plane.install((QUEUE,))
-    for item in json.loads(plane.ask("GET", collection(POD)).body)["items"]:
+    for _ in range(_SWEEPS):
+        if _is_empty(plane):
+            return
+        _sweep(plane)
+        time.sleep(_PAUSE)
+    raise AssertionError("objects of the test before this one stay")
+
+
+def _is_empty(plane: ControlPlane) -> bool:
+    return not any(_items(plane, path) for path in _places())
+
+
+def _places() -> list[str]:
+    spaces = {kind: SPACES if kind.namespaced else ("",) for kind in KINDS}
+    return [collection(kind, space) for kind in KINDS for space in spaces[kind]]
+
+
+def _items(plane: ControlPlane, path: str) -> list[dict[str, Any]]:
+    said = plane.ask("GET", path)
+    assert said.status == 200, said.body
+    items: list[dict[str, Any]] = json.loads(said.body)["items"]
+    return items
+
+
+def _sweep(plane: ControlPlane) -> None:
+    for item in _items(plane, collection(POD)):
         meta = item["metadata"]
         if meta.get("finalizers"):
             path = single(POD, meta["namespace"], meta["name"])
             plane.ask("PATCH", path, b'{"metadata": {"finalizers": null}}')
-    for kind in KINDS:
-        for space in SPACES if kind.namespaced else ("",):
-            path = collection(kind, space)
-            if json.loads(plane.ask("GET", path).body)["items"]:
-                plane.ask("DELETE", f"{path}?gracePeriodSeconds=0")
+    for path in _places():
+        if _items(plane, path):
+            plane.ask("DELETE", f"{path}?gracePeriodSeconds=0")

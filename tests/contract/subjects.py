@@ -38,8 +38,10 @@ class Subject:
     make: Callable[[Path], Store]
     #: Changes after which a watch that did not read is too old; 0 where the store will not say.
     history: int = HISTORY
-    #: Seconds that an event may take to arrive.
+    #: Seconds that an event may take to arrive, however busy the machine is.
     latency: float = 0.0
+    #: Seconds without an event after which none is taken to come.
+    quiet: float = 0.0
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Store]:
@@ -54,7 +56,7 @@ class Subject:
     def read(self, watch: Watch, count: int) -> list[Event]:
         """The next ``count`` changes of a watch, or fewer where no more arrive in time."""
         events: list[Event] = []
-        deadline = time.monotonic() + (self.latency if count else self.latency / 10)
+        deadline = time.monotonic() + (self.latency if count else self.quiet)
         while True:
             events += [each for each in watch.poll() if each.type is not EventType.BOOKMARK]
             late = time.monotonic() >= deadline
@@ -62,9 +64,14 @@ class Subject:
                 return events
             time.sleep(0.01)
 
-    def pause(self) -> None:
-        """Let a hundredth of the time pass in which an event arrives."""
-        time.sleep(self.latency / 100)
+    def comes(self, holds: Callable[[], bool]) -> bool:
+        """Whether something comes to hold before an event would have arrived."""
+        deadline = time.monotonic() + self.latency
+        while not holds():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(self.quiet / 100)
+        return True
 
 
 def _memory(_: Path) -> UnitStore:

@@ -4,17 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from stretto.base.rng import Rng
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.lab.kube.wire import Wire
-from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from tests.contract.kube_subject import kube_subject, wipe
-from tests.kube.ground import GROUPS, Ground
-
-QUICK = KubeOptions(write_patience=2.0, read_patience=4.0, answer=3.0, longest_wait=1.0)
-"""Times for tests that wait them out."""
+from tests.kube.daemon import LEASES, Daemon, named_space, ready_nodes
+from tests.kube.ground import GROUPS, QUICK, Ground, store_of
+from tests.kube.yard import Yard
 
 
 @pytest.fixture
@@ -26,6 +22,16 @@ def plane(control_plane: ControlPlane) -> ControlPlane:
 
 
 @pytest.fixture
+def site(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The shared control plane with four nodes and no lease; in the end it answers again."""
+    plane.ask("DELETE", f"{LEASES}/stretto-scheduler")
+    ready_nodes(plane, *(f"n{number}" for number in range(4)))
+    yield plane
+    plane["etcd"].resume()
+    plane.wait_ready()
+
+
+@pytest.fixture
 def wire(plane: ControlPlane) -> Iterator[Wire]:
     """A wire to the API server."""
     with Wire(plane.port) as wire:
@@ -34,8 +40,16 @@ def wire(plane: ControlPlane) -> Iterator[Wire]:
 
 @pytest.fixture
 def store(plane: ControlPlane) -> Iterator[KubeStore]:
-    """A store of the administrator over a good line."""
-    store = KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(5), QUICK)
+    """A store of the administrator over a good line, with patience."""
+    store = store_of(plane)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def hasty(plane: ControlPlane) -> Iterator[KubeStore]:
+    """One over a good line that soon gives up: for servers that are taken away."""
+    store = store_of(plane, QUICK)
     yield store
     store.close()
 
@@ -43,8 +57,7 @@ def store(plane: ControlPlane) -> Iterator[KubeStore]:
 @pytest.fixture
 def far(plane: ControlPlane, wire: Wire) -> Iterator[KubeStore]:
     """A store of the administrator behind the wire."""
-    access = KubeconfigAccess(plane.kubeconfig_of("admin", wire.server))
-    store = KubeStore(access, Rng(6), QUICK)
+    store = store_of(plane, QUICK, wire.server)
     yield store
     wire.heal()
     store.close()
@@ -53,7 +66,23 @@ def far(plane: ControlPlane, wire: Wire) -> Iterator[KubeStore]:
 @pytest.fixture
 def ground(plane: ControlPlane, wire: Wire, store: KubeStore, far: KubeStore) -> Iterator[Ground]:
     """A whole plane over the wire; groups of other tests are removed."""
-    plane.ask("DELETE", GROUPS)
+    assert plane.ask("DELETE", GROUPS).status == 200
     ground = Ground(plane, wire, store, far)
     yield ground
     ground.close()
+
+
+@pytest.fixture
+def space(cluster: ControlPlane, request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's own, in the cluster of its file."""
+    return named_space(cluster, request.node.name)
+
+
+@pytest.fixture
+def yard(cluster: ControlPlane, daemon: Daemon, request: pytest.FixtureRequest) -> Iterator[Yard]:
+    """Nodes and a namespace of the test's own; in the end the laws hold in the whole cluster."""
+    yard = Yard(cluster, daemon, named_space(cluster, request.node.name))
+    yield yard
+    assert yard.broken() == []
+    cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
+    cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")

@@ -1,5 +1,6 @@
 """`stretto scheduler` as a process of its own, and the objects that it is tried with."""
 
+import itertools
 import json
 import ssl
 import subprocess
@@ -10,11 +11,21 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from zlib import crc32
 
+from stretto.api.kinds import POD, POD_GROUP
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.lab.kube.parts import Part, free_ports
+from stretto.stores.kube.paths import collection, single
 
 SPACE = "contract"
+PODS = f"/api/v1/namespaces/{SPACE}/pods"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+PREFIX = "godel.bytedance.com/"
+PATIENCE = 150.0
+"""Seconds that anything may take on a busy machine: a bound of the tests, not of the product."""
+_TURNS = itertools.count()
 _ANYBODY = ssl.create_default_context()
 _ANYBODY.check_hostname, _ANYBODY.verify_mode = False, ssl.CERT_NONE
 
@@ -57,9 +68,17 @@ class Daemon:
         except OSError as error:
             return 0, str(error)
 
+    def is_ready(self) -> bool:
+        """Whether it is ready to schedule."""
+        return self.page("/readyz") == (200, "ok\n")
+
+    def stands_by(self) -> bool:
+        """Whether it is ready to take over from another."""
+        return "standing by" in self.page("/readyz")[1]
+
     def ready(self) -> Self:
-        """Wait until it is ready to schedule."""
-        until(lambda: self.page("/readyz") == (200, "ok\n"), 60, self._alive)
+        """Wait until it is ready."""
+        until(self.is_ready, self._alive)
         return self
 
     def _alive(self) -> str:
@@ -67,7 +86,7 @@ class Daemon:
         return self.part.said()
 
 
-def until(holds: Callable[[], bool], within: float, said: Callable[[], object]) -> None:
+def until(holds: Callable[[], bool], said: Callable[[], object], within: float = PATIENCE) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + within
     while not holds():
@@ -98,6 +117,50 @@ def put(plane: ControlPlane, path: str, *objects: dict[str, Any] | bytes) -> Non
         assert said.status == 201, said.body
 
 
+def item(plane: ControlPlane, path: str) -> dict[str, Any]:
+    """An object as etcd holds it."""
+    said = plane.ask("GET", path)
+    assert said.status == 200, said.body
+    found: dict[str, Any] = json.loads(said.body)
+    return found
+
+
+def ready_nodes(plane: ControlPlane, *names: str, cpu: str = "64", **labels: str) -> None:
+    """Nodes that are ready by themselves; no controller need say so."""
+    for name in names:
+        body = json.loads(node(name, cpu))
+        body["metadata"]["labels"] = labels
+        put(plane, "/api/v1/nodes", body)
+        done = plane.ask("PATCH", f"/api/v1/nodes/{name}", b'{"spec": {"taints": null}}')
+        assert done.status == 200, done.body
+
+
+def named_space(plane: ControlPlane, test: str) -> str:
+    """A namespace of a test's own; its name."""
+    name = f"t{crc32(test.encode()):08x}"
+    put(plane, "/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
+
+
+def groups(space: str = SPACE) -> str:
+    """Where the PodGroups of a namespace are."""
+    return collection(POD_GROUP, space)
+
+
+def group(name: str, least: int) -> dict[str, Any]:
+    """A PodGroup."""
+    named = {"apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.kind}
+    return {**named, "metadata": {"name": name}, "spec": {"minMember": least}}
+
+
+def member(name: str, of: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    """A pod of a group."""
+    body = pod(name, cpu, **spec)
+    body["metadata"]["annotations"] = {f"{PREFIX}pod-group-name": of}
+    body["metadata"]["labels"][f"{PREFIX}pod-group-name"] = of
+    return body
+
+
 def pods_of(plane: ControlPlane, namespace: str = SPACE) -> list[dict[str, Any]]:
     """All pods of a namespace, as the API server holds them now."""
     said = plane.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
@@ -109,6 +172,54 @@ def bound(plane: ControlPlane, namespace: str = SPACE) -> dict[str, str]:
     """Nodes of the pods that have one, by name."""
     found = pods_of(plane, namespace)
     return {p["metadata"]["name"]: p["spec"]["nodeName"] for p in found if "nodeName" in p["spec"]}
+
+
+def why(plane: ControlPlane, name: str, namespace: str = SPACE) -> str:
+    """What a pod's conditions say, of why it waits for instance."""
+    status = item(plane, single(POD, namespace, name))["status"]
+    return " ".join(each.get("message", "") for each in status.get("conditions", []))
+
+
+def may(plane: ControlPlane, user: str, what: dict[str, str]) -> bool:
+    """Whether the API server would let somebody do something."""
+    about = {"spec": {"user": user, "resourceAttributes": what}}
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    said = plane.ask("POST", path, json.dumps(about).encode())
+    return bool(json.loads(said.body)["status"]["allowed"])
+
+
+def rights_settle(plane: ControlPlane) -> None:
+    """Wait until the server knows of every right that was written so far.
+
+    It learns of them from watches of its own, one for each kind: so what was written a moment ago
+    may not hold yet. What is written last here is known last.
+    """
+    user = f"settled-{next(_TURNS)}"
+    everywhere, here = {"verb": "get", "resource": "pods"}, {"verb": "get", "resource": "secrets"}
+    for prefix, path, what in (
+        ("Cluster", "", everywhere),
+        ("", "/namespaces/kube-system", {**here, "namespace": "kube-system"}),
+    ):
+        rule = {"apiGroups": [""], "resources": [what["resource"]], "verbs": [what["verb"]]}
+        role = {"metadata": {"name": user}, "rules": [rule]}
+        put(plane, f"{RBAC}{path}/{prefix.lower()}roles", role)
+        ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": f"{prefix}Role", "name": user}
+        whom = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+        binding = {"metadata": {"name": user}, "roleRef": ref, "subjects": [whom]}
+        put(plane, f"{RBAC}{path}/{prefix.lower()}rolebindings", binding)
+        until(lambda what=what: may(plane, user, what), lambda: f"no right of {user} is known")
+
+
+def all_powerful(plane: ControlPlane, account: str) -> str:
+    """A service account that may do everything; its uid."""
+    accounts = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
+    plane.ask("POST", accounts, json.dumps({"metadata": {"name": account}}).encode())
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    whom = {"kind": "ServiceAccount", "name": account, "namespace": SPACE}
+    binding = {"metadata": {"name": account}, "roleRef": ref, "subjects": [whom]}
+    plane.ask("POST", f"{RBAC}/clusterrolebindings", json.dumps(binding).encode())
+    rights_settle(plane)
+    return str(item(plane, f"{accounts}/{account}")["metadata"]["uid"])
 
 
 def kubectl(plane: ControlPlane, *words: str) -> str:

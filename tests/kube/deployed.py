@@ -4,19 +4,17 @@ No kubelet runs containers in a test's cluster. So the container of the Deployme
 holds is started as a process, with its own arguments, its ConfigMap and its account's token.
 """
 
-import json
 import os
 import re
 import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.lab.kube.tools import path_of
-from tests.kube.daemon import Daemon, until
+from tests.kube.daemon import Daemon, item
 
 ROOT = Path(__file__).resolve().parents[2]
 ACCOUNT = "system:serviceaccount:kube-system:stretto-scheduler"
@@ -49,15 +47,15 @@ def shell(plane: ControlPlane, text: str, folder: Path) -> subprocess.CompletedP
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
-class Deployed:
+class Deployed(Daemon):
     """One replica of what a Deployment of the cluster describes."""
 
     def __init__(self, plane: ControlPlane, folder: Path, name: str = "stretto-scheduler") -> None:
-        found = asked(plane, f"/apis/apps/v1/namespaces/kube-system/deployments/{name}")
+        found = item(plane, f"/apis/apps/v1/namespaces/kube-system/deployments/{name}")
         spec = found["spec"]["template"]["spec"]
         container = spec["containers"][0]
         settings = spec["volumes"][0]["configMap"]["name"]
-        data = asked(plane, f"/api/v1/namespaces/kube-system/configmaps/{settings}")["data"]
+        data = item(plane, f"/api/v1/namespaces/kube-system/configmaps/{settings}")["data"]
         folder.mkdir()
         for file, text in data.items():
             (folder / file).write_text(text, encoding="utf-8")
@@ -72,33 +70,11 @@ class Deployed:
         token = said.stdout.strip()
         assert token, said.stderr
         way_in = plane.credentials.kubeconfig(account, plane.server, {"token": token})
-        #: The running process.
-        self.daemon = Daemon(way_in, folder / "log", *more, verb=words[0])
-
-    def __enter__(self) -> Self:
-        self.daemon.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.daemon.__exit__(kind, error, trace)
+        super().__init__(way_in, folder / "log", *more, verb=words[0])
 
     def is_ready(self) -> bool:
-        """Whether the kubelet would call it ready."""
-        return self.daemon.page("/readyz")[0] == 200
-
-    def ready(self) -> Self:
-        """Wait until it is ready, to schedule or to take over."""
-        until(self.is_ready, 90, self._alive)
-        return self
-
-    def _alive(self) -> str:
-        self.daemon.part.check()
-        return self.daemon.part.said()
+        """Whether the kubelet would call it ready, to schedule or to take over."""
+        return self.page("/readyz")[0] == 200
 
 
 def _moved(word: str, places: list[str], folder: Path) -> str:
@@ -106,11 +82,3 @@ def _moved(word: str, places: list[str], folder: Path) -> str:
     for place in places:
         word = word.replace(place, str(folder))
     return word
-
-
-def asked(plane: ControlPlane, path: str) -> dict[str, Any]:
-    """An object as the API server holds it."""
-    said = plane.ask("GET", path)
-    assert said.status == 200, said.body
-    found: dict[str, Any] = json.loads(said.body)
-    return found

@@ -1,29 +1,69 @@
 """A whole plane in this process over a real API server, behind a wire that may be bad."""
 
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 from stretto.api.kinds import POD
 from stretto.base.clock import Clock, WallClock
 from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.base.rng import Rng
 from stretto.daemons.scheduler import plane_config
 from stretto.daemons.steady import SteadyStore, StoppedError
 from stretto.explain.doctor import Subject, examine, subject_of
+from stretto.explain.findings import Finding
 from stretto.framework.profile import load_profile
 from stretto.lab.kube.control_plane import ControlPlane
+from stretto.lab.kube.credentials import ADMIN
 from stretto.lab.kube.wire import Wire
 from stretto.plane import Plane
 from stretto.sim.clusters import listed
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import EventType, Store
-from tests.kube.daemon import SPACE, bound, node, pod, pods_of, put
+from tests.kube.daemon import PODS, bound, groups, pod, pods_of, put, ready_nodes, until, why
 
-PODS = f"/api/v1/namespaces/{SPACE}/pods"
+GROUPS = groups()
 NAMES = frozenset({"stretto"})
-LONGEST = 40.0
+LONGEST = 90.0
 """Seconds that anything may take here: a bound of the test, not of the product."""
+SURE = KubeOptions(
+    write_patience=30.0, read_patience=30.0, connect=10.0, answer=20.0, longest_wait=1.0
+)
+"""Patience on a good line, where what is asked must be done however busy the machine is."""
+QUICK = KubeOptions(write_patience=2.0, read_patience=4.0, answer=3.0, longest_wait=1.0)
+"""Patience of those whose end a test waits for."""
+
+
+class Places:
+    """Every node that pods were ever seen on, by a watch beside whoever binds them."""
+
+    def __init__(self, store: KubeStore) -> None:
+        listing = store.list(POD)
+        self._watch = store.watch(POD, listing.version)
+        self._seen = {each.uid: {each.node} for each in listing.records if each.node}
+
+    def most(self, site: ControlPlane) -> int:
+        """The most nodes of any pod, once all that have one now were seen on it."""
+        uids = {each["metadata"]["uid"] for each in pods_of(site) if "nodeName" in each["spec"]}
+
+        def all_seen() -> bool:
+            self._look()
+            return uids <= set(self._seen)
+
+        until(all_seen, lambda: f"not seen: {uids - set(self._seen)}")
+        return max((len(each) for each in self._seen.values()), default=0)
+
+    def _look(self) -> None:
+        while events := self._watch.poll():
+            for event in events:
+                if event.type is not EventType.DELETED and event.record.node:
+                    self._seen.setdefault(event.record.uid, set()).add(event.record.node)
+
+    def close(self) -> None:
+        self._watch.close()
 
 
 class Ground:
@@ -33,8 +73,7 @@ class Ground:
         self.site, self.wire, self.near, self.far = site, wire, near, far
         self.failpoint: Failpoint = no_failpoint
         self.plane = self.new_plane()
-        self.watch = near.watch(POD, near.list(POD).version)
-        self._places: dict[str, set[str]] = {}
+        self.places = Places(near)
 
     def new_plane(self, store: Store | None = None, clock: Clock | None = None) -> Plane:
         """One more plane, over the wire unless another store is given."""
@@ -56,9 +95,7 @@ class Ground:
 
     def nodes(self, *names: str, cpu: str = "8") -> None:
         """Nodes that are ready by themselves."""
-        for name in names:
-            put(self.site, "/api/v1/nodes", node(name, cpu))
-            self.site.ask("PATCH", f"/api/v1/nodes/{name}", b'{"spec": {"taints": null}}')
+        ready_nodes(self.site, *names, cpu=cpu)
 
     def pods(self, *names: str, cpu: str = "1", **spec: Any) -> None:
         """Pods for stretto."""
@@ -82,8 +119,7 @@ class Ground:
 
     def why(self, name: str) -> str:
         """What a pod's conditions say."""
-        found = next(each for each in pods_of(self.site) if each["metadata"]["name"] == name)
-        return " ".join(c.get("message", "") for c in found["status"].get("conditions", []))
+        return why(self.site, name)
 
     # ------------------------------------------------------------ what happens
 
@@ -119,46 +155,45 @@ class Ground:
         if books:
             self.go(self.nothing_in_doubt)
             self.go_for(0.3)
-            own = Subject(self.plane.cluster, records, audit=self.plane.dispatcher.audit)
-            assert examine(own).broken == ()
+            self.go(lambda: self.own_findings() == ())
+
+    def own_findings(self) -> tuple[Finding, ...]:
+        """What the plane's own books break of the laws, beside what etcd holds now.
+
+        They are only ever as new as what the plane was told, so whoever asks has to wait.
+        """
+        records = listed(self.near).records
+        audit = self.plane.dispatcher.audit
+        return examine(Subject(self.plane.cluster, records, audit=audit)).broken
 
     def nothing_in_doubt(self) -> bool:
         return not self.plane.binder.in_doubt
 
     def most_places(self) -> int:
         """The most nodes that any pod was ever seen on."""
-        while events := self.watch.poll():
-            for event in events:
-                if event.type is not EventType.DELETED and event.record.node:
-                    self._places.setdefault(event.record.uid, set()).add(event.record.node)
-        return max((len(each) for each in self._places.values()), default=0)
+        return self.places.most(self.site)
 
     def close(self) -> None:
         self.wire.heal()
         self.plane.close()
-        self.watch.close()
+        self.places.close()
 
 
-def group(name: str, least: int) -> dict[str, Any]:
-    """A PodGroup."""
-    named = {"apiVersion": "scheduling.godel.kubewharf.io/v1alpha1", "kind": "PodGroup"}
-    return {**named, "metadata": {"name": name}, "spec": {"minMember": least}}
+@contextmanager
+def ground_on(site: ControlPlane, options: KubeOptions, user: str = ADMIN) -> Iterator[Ground]:
+    """A whole plane of a user over a wire that is its own."""
+    with ExitStack() as held:
+        wire = held.enter_context(Wire(site.port))
+        near = held.enter_context(closing(store_of(site, SURE)))
+        far = held.enter_context(closing(store_of(site, options, wire.server, user)))
+        ground = Ground(site, wire, near, far)
+        held.callback(ground.close)
+        yield ground
 
 
-GROUPS = f"/apis/scheduling.godel.kubewharf.io/v1alpha1/namespaces/{SPACE}/podgroups"
-
-
-def member(name: str, of: str, cpu: str = "1") -> dict[str, Any]:
-    """A pod of a group."""
-    body = pod(name, cpu)
-    body["metadata"]["annotations"] = {"godel.bytedance.com/pod-group-name": of}
-    body["metadata"]["labels"]["godel.bytedance.com/pod-group-name"] = of
-    return body
-
-
-def item(site: ControlPlane, path: str) -> dict[str, Any]:
-    """An object as etcd holds it."""
-    said = site.ask("GET", path)
-    assert said.status == 200, said.body
-    found: dict[str, Any] = json.loads(said.body)
-    return found
+def store_of(
+    site: ControlPlane, options: KubeOptions = SURE, server: str = "", user: str = ADMIN
+) -> KubeStore:
+    """A store of a user, at another address than the server's if given."""
+    config = site.kubeconfig_of(user, server)
+    return KubeStore(KubeconfigAccess(config), Rng(6 if server else 5), options)

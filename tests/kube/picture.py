@@ -20,7 +20,7 @@ class Picture:
         self.lists = 0
         self.watch: Watch = self._list()
 
-    def settle(self, truth: Store, within: float = 20.0) -> bool:
+    def settle(self, truth: Store, within: float = 90.0) -> bool:
         """Poll until it shows what the store holds; whether it came to that."""
         until = time.monotonic() + within
         while time.monotonic() < until:

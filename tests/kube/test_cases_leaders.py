@@ -55,6 +55,7 @@ def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(ground:
             other.run_until_idle(50)
 
     ground.failpoint = meanwhile
+    ground.go(lambda: len(ground.bound()) >= 2, other)
     ground.go_for(2.0, other)
     ground.pods("late")
     ground.go_for(1.0, other)

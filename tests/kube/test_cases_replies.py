@@ -9,8 +9,8 @@ import pytest
 
 from stretto.api.kinds import POD_GROUP
 from stretto.stores.store import Bind, Outcome, Patch
-from tests.kube.daemon import SPACE, put
-from tests.kube.ground import GROUPS, PODS, Ground, group, item, member
+from tests.kube.daemon import PODS, SPACE, group, item, member, put
+from tests.kube.ground import GROUPS, Ground
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
 

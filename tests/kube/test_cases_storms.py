@@ -10,15 +10,14 @@ from stretto.api.kinds import NODE, POD
 from stretto.base.rng import Rng
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.credentials import User
-from stretto.lab.kube.wire import Wire
 from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Patch
+from stretto.stores.store import Event, Patch
 from tests.contract.kube_subject import kube_subject
-from tests.kube.conftest import QUICK
-from tests.kube.daemon import put
-from tests.kube.ground import Ground
+from tests.kube.daemon import put, until
+from tests.kube.ground import QUICK, Ground, ground_on
+from tests.kube.picture import done
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
 
@@ -64,16 +63,17 @@ def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
     watch = narrow.watch(NODE, version)
     for number in range(300):
         label = {"metadata": {"labels": {"turn": str(number)}}}
-        store.patch(NODE, [Patch("", "busy", label)])
+        done(store.patch(NODE, [Patch("", "busy", label)])[0])
     narrow.wait(1.0)
     held = len(watch._events)  # type: ignore[attr-defined]
-    seen = 0
-    for _ in range(400):
-        seen += len(watch.poll())
-        if seen >= 300:
-            break
-        narrow.wait(0.05)
-    assert seen == 300
+    seen: list[Event] = []
+
+    def all_seen() -> bool:
+        seen.extend(watch.poll())
+        return len(seen) >= 300
+
+    until(all_seen, lambda: len(seen))
+    assert len(seen) == 300
     assert held < 150
     narrow.close()
 
@@ -92,14 +92,8 @@ def busy() -> Iterator[ControlPlane]:
 @pytest.fixture
 def crowd(busy: ControlPlane) -> Iterator[Ground]:
     """A plane before the busy server."""
-    with Wire(busy.port) as wire:
-        near = KubeStore(KubeconfigAccess(busy.kubeconfig), Rng(7), QUICK)
-        far = KubeStore(KubeconfigAccess(busy.kubeconfig_of("us", wire.server)), Rng(8), QUICK)
-        ground = Ground(busy, wire, near, far)
+    with ground_on(busy, QUICK, "us") as ground:
         yield ground
-        ground.close()
-        near.close()
-        far.close()
 
 
 def test_case_38_telling_why_pods_wait_starves_no_bind(crowd: Ground) -> None:

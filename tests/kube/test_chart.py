@@ -3,14 +3,26 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
 
 import pytest
 import yaml
 
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.tools import missing
-from tests.kube.daemon import bound, kubectl, node, pod, put, until
+from tests.kube.daemon import (
+    bound,
+    group,
+    groups,
+    item,
+    kubectl,
+    may,
+    member,
+    pod,
+    put,
+    ready_nodes,
+    rights_settle,
+    until,
+)
 from tests.kube.deployed import ROOT, Deployed, shell
 from tests.kube.yard import broken_laws
 
@@ -23,12 +35,11 @@ pytestmark = [
 CHART = "deploy/helm/stretto"
 DAEMONS = ("dispatcher", "shard-0", "shard-1", "binder", "controller")
 ROLES = ("dispatcher", "shard", "binder", "controller")
-GODEL = "/apis/scheduling.godel.kubewharf.io/v1alpha1"
 NOTHING = ("secrets", "configmaps", "serviceaccounts")
 ONLY = {
     ("create", "pods/binding"): {"binder"},
     ("create", "pods/eviction"): {"dispatcher", "binder", "controller"},
-    ("delete", "pods"): {"binder"},
+    ("delete", "pods"): {"binder", "controller"},
     ("patch", "nodes"): {"dispatcher"},
     ("patch", "pods"): {"dispatcher"},
     ("patch", "pods/status"): {"dispatcher", "shard", "binder"},
@@ -36,7 +47,7 @@ ONLY = {
     ("create", "schedulers.scheduling.godel.kubewharf.io"): {"shard"},
     ("patch", "queues.scheduling.stretto.dev/status"): {"controller"},
     ("patch", "persistentvolumes"): {"binder"},
-    ("create", "events"): {"dispatcher", "shard"},
+    ("create", "events"): {"dispatcher", "shard", "controller"},
     **{("get", kind): set[str]() for kind in NOTHING},
     **{("list", kind): set[str]() for kind in NOTHING},
     ("create", "pods"): set[str](),
@@ -51,12 +62,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A cluster with the chart in it, roles on, and every Deployment of it running once."""
     folder = tmp_path_factory.mktemp("chart")
     with ControlPlane(ControlPlaneConfig(parts=("kwok",), audited=True)) as plane:
-        for number in range(2):
-            put(plane, "/api/v1/nodes", node(f"n{number}", "16"))
-            plane.ask("PATCH", f"/api/v1/nodes/n{number}", b'{"spec": {"taints": null}}')
+        ready_nodes(plane, "n0", "n1", cpu="16")
         words = "-n kube-system --set roles.enabled=true,shards=2"
         done = shell(plane, f"helm upgrade --install stretto {CHART} {words}", folder)
         assert done.returncode == 0, done.stderr
+        rights_settle(plane)
         with ExitStack() as running:
             found = [Deployed(plane, folder / name, f"stretto-{name}") for name in DAEMONS]
             for each in found:
@@ -75,22 +85,18 @@ def test_what_the_chart_installs_schedules_under_an_account_for_each_role(
     cluster: ControlPlane,
 ) -> None:
     put(cluster, "/api/v1/namespaces", {"metadata": {"name": "demo"}})
-    named = {"apiVersion": "scheduling.godel.kubewharf.io/v1alpha1", "kind": "PodGroup"}
-    group: dict[str, Any] = {**named, "metadata": {"name": "ring"}, "spec": {"minMember": 3}}
-    put(cluster, f"{GODEL}/namespaces/demo/podgroups", group)
-    members = [pod(f"ring-{number}", "1") for number in range(3)]
-    for each in members:
-        each["metadata"]["annotations"] = {"godel.bytedance.com/pod-group-name": "ring"}
+    put(cluster, groups("demo"), group("ring", 3))
+    members = [member(f"ring-{number}", "ring") for number in range(3)]
     path = "/api/v1/namespaces/demo/pods"
     put(cluster, path, *members, *(pod(f"web-{number}", "10m") for number in range(8)))
     put(cluster, path, pod("wide", "99"))
-    until(lambda: len(bound(cluster, "demo")) == 11, 60, lambda: bound(cluster, "demo"))
+    until(lambda: len(bound(cluster, "demo")) == 11, lambda: bound(cluster, "demo"))
 
     def phase() -> str:
-        found = json.loads(cluster.ask("GET", f"{GODEL}/namespaces/demo/podgroups/ring").body)
+        found = item(cluster, f"{groups('demo')}/ring")
         return str(found.get("status", {}).get("phase"))
 
-    until(lambda: phase() == "Scheduled", 30, phase)
+    until(lambda: phase() == "Scheduled", phase)
     assert broken_laws(cluster) == []
     for role in ROLES:
         calls = cluster.audit(account(role))
@@ -103,17 +109,9 @@ def test_a_right_belongs_to_whom_it_belongs_and_to_nobody_else(
     cluster: ControlPlane, verb: str, resource: str
 ) -> None:
     name, _, part = resource.partition("/")
-    group = name.partition(".")[2]
-    about = {"verb": verb, "group": group, "resource": name.partition(".")[0]}
-    wanted = {"subresource": part, "namespace": "kube-system"}
-
-    def may(role: str) -> bool:
-        spec = {"user": account(role), "resourceAttributes": {**about, **wanted}}
-        body = json.dumps({"spec": spec}).encode()
-        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-        return bool(json.loads(cluster.ask("POST", path, body).body)["status"]["allowed"])
-
-    assert {role for role in ROLES if may(role)} == ONLY[verb, resource]
+    about = {"verb": verb, "group": name.partition(".")[2], "resource": name.partition(".")[0]}
+    what = {**about, "subresource": part, "namespace": "kube-system"}
+    assert {role for role in ROLES if may(cluster, account(role), what)} == ONLY[verb, resource]
 
 
 def test_the_rights_are_those_of_the_manifest(cluster: ControlPlane) -> None:

@@ -1,6 +1,5 @@
 """A daemon's own life: rules that change, who may read what it serves, how it goes."""
 
-import json
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -10,27 +9,29 @@ import pytest
 
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.lab.kube.wire import Wire
-from tests.kube.daemon import SPACE, Daemon, bound, kubectl, node, pod, put, until
+from tests.kube.daemon import (
+    LEASES,
+    PODS,
+    SPACE,
+    Daemon,
+    bound,
+    item,
+    kubectl,
+    pod,
+    put,
+    rights_settle,
+    until,
+)
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
 
-PODS = f"/api/v1/namespaces/{SPACE}/pods"
-LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/stretto-scheduler"
+LEASE = f"{LEASES}/stretto-scheduler"
 FORM = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
   - schedulerName: %s
 """
-
-
-@pytest.fixture
-def site(plane: ControlPlane) -> ControlPlane:
-    """The shared control plane with a node and no lease."""
-    plane.ask("DELETE", LEASE)
-    put(plane, "/api/v1/nodes", node("n0", "64"))
-    plane.ask("PATCH", "/api/v1/nodes/n0", b'{"spec": {"taints": null}}')
-    return plane
 
 
 @pytest.fixture
@@ -53,11 +54,11 @@ def test_a_profile_that_changes_is_taken_up_without_a_restart(
 ) -> None:
     pid = ruled.part.pid
     put(site, PODS, pod("before"), pod("other", schedulerName="batch"))
-    until(lambda: "before" in bound(site), 30, ruled.part.said)
+    until(lambda: "before" in bound(site), ruled.part.said)
     profile.write_text(FORM % "batch")
-    until(lambda: "other" in bound(site), 30, ruled.part.said)
+    until(lambda: "other" in bound(site), ruled.part.said)
     put(site, PODS, pod("nobodys"), pod("after", schedulerName="batch"))
-    until(lambda: "after" in bound(site), 30, ruled.part.said)
+    until(lambda: "after" in bound(site), ruled.part.said)
     assert set(bound(site)) == {"before", "other", "after"}
     assert ruled.part.pid == pid
 
@@ -68,11 +69,11 @@ def test_a_bad_profile_keeps_the_old_one_and_is_told(
     profile.write_text(FORM % "stretto" + "    plugins: {filter: {enabled: [{name: NodeFot}]}}\n")
     assert ruled.part.pid is not None
     subprocess.run(["kill", "-HUP", str(ruled.part.pid)], check=True)
-    until(lambda: "stretto_profile_is_good 0.0" in ruled.page("/metrics")[1], 30, ruled.part.said)
-    assert "the old one is kept" in ruled.part.said()
+    until(lambda: "stretto_profile_is_good 0.0" in ruled.page("/metrics")[1], ruled.part.said)
+    until(lambda: "the old one is kept" in ruled.part.said(), ruled.part.said)
     assert "NodeFot" in ruled.part.said()
     put(site, PODS, pod("web"))
-    until(lambda: "web" in bound(site), 30, ruled.part.said)
+    until(lambda: "web" in bound(site), ruled.part.said)
 
 
 def test_beyond_loopback_it_does_not_start_without_a_certificate(
@@ -80,7 +81,7 @@ def test_beyond_loopback_it_does_not_start_without_a_certificate(
 ) -> None:
     daemon = Daemon(site.kubeconfig, tmp_path / "log", "--bind-address", "0.0.0.0:0")
     with daemon:
-        until(lambda: not daemon.part.is_running, 30, daemon.part.said)
+        until(lambda: not daemon.part.is_running, daemon.part.said)
     assert "--tls-cert-file" in daemon.part.said()
 
 
@@ -95,10 +96,10 @@ def secure(site: ControlPlane, tmp_path: Path) -> Iterator[Daemon]:
     kubectl(site, "create", "clusterrole", *named)
     bind = ("create", "clusterrolebinding", "metrics-reader", "--clusterrole=metrics-reader")
     kubectl(site, *bind, f"--serviceaccount={SPACE}:right")
+    rights_settle(site)
     daemon = Daemon(site.kubeconfig, tmp_path / "log", "--no-leader-elect", *words)
     with daemon:
-        until(lambda: daemon.page("/readyz") == (200, "ok\n"), 60, daemon.part.said)
-        yield daemon
+        yield daemon.ready()
     kubectl(site, "delete", "clusterrolebinding/metrics-reader", "clusterrole/metrics-reader")
     kubectl(site, "-n", SPACE, "delete", "serviceaccount/low", "serviceaccount/right")
 
@@ -128,12 +129,12 @@ def test_asked_to_stop_it_hears_of_its_binds_and_gives_the_lease_up(
         daemon.ready()
         wire.latency = 0.5
         put(site, PODS, *(pod(f"p{number}", "10m") for number in range(60)))
-        until(lambda: len(bound(site)) > 0, 30, daemon.part.said)
+        until(lambda: len(bound(site)) > 0, daemon.part.said)
         assert daemon.part.pid is not None
         subprocess.run(["kill", f"-{int(signal.SIGTERM)}", str(daemon.part.pid)], check=True)
-        until(lambda: not daemon.part.is_running, 30, daemon.part.said)
+        until(lambda: not daemon.part.is_running, daemon.part.said)
     assert '"stopped"' in daemon.part.said()
-    assert json.loads(site.ask("GET", LEASE).body)["spec"]["holderIdentity"] == ""
+    assert item(site, LEASE)["spec"]["holderIdentity"] == ""
     landed = bound(site)
     site.restart("kube-apiserver")  # whatever was still on its way is gone with its connections
     assert bound(site) == landed

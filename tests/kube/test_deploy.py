@@ -15,7 +15,7 @@ from stretto.api.validation import validate
 from stretto.base.errors import InputError
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.tools import missing
-from tests.kube.daemon import node, put
+from tests.kube.daemon import node, put, rights_settle
 from tests.kube.deployed import ACCOUNT, ROOT, Block, Deployed, blocks, shell
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
@@ -81,19 +81,20 @@ class Guide:
         """What both replicas tell the monitoring account, and nobody else."""
         asked = "kubectl -n kube-system create token monitor"
         token = shell(self.cluster, asked, self.folder).stdout.strip()
-        pages = [each.daemon.page("/metrics", token) for each in self.replicas]
+        pages = [each.page("/metrics", token) for each in self.replicas]
         assert [code for code, _ in pages] == [200, 200]
-        assert [each.daemon.page("/metrics")[0] for each in self.replicas] == [401, 401]
+        assert [each.page("/metrics")[0] for each in self.replicas] == [401, 401]
         return "".join(text for _, text in pages)
 
     def start(self) -> None:
         """Start both replicas under the account's own token."""
+        rights_settle(self.cluster)
         for name in ("one", "two"):
             self.replicas.append(Deployed(self.cluster, self.folder / name))
             self.running.enter_context(self.replicas[-1]).ready()
 
     def said(self) -> str:
-        return "\n".join(each.daemon.part.said() for each in self.replicas)
+        return "\n".join(each.part.said() for each in self.replicas)
 
 
 @pytest.fixture(scope="module")

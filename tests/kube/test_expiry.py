@@ -5,9 +5,12 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from stretto.api.kinds import POD
 from stretto.base.errors import NotAllowedError
@@ -15,43 +18,29 @@ from stretto.base.rng import Rng
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.lab.kube.credentials import User
 from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
-from tests.kube.daemon import SPACE, Daemon, bound, kubectl, node, pod, put, until
+from tests.kube.daemon import PODS, SPACE, Daemon, all_powerful, bound, pod, put, until
+from tests.kube.ground import SURE
 from tests.kube.yard import broken_laws
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
 
-PODS = f"/api/v1/namespaces/{SPACE}/pods"
 ISSUER = "https://kubernetes.default.svc"
-ROBOT = f"/api/v1/namespaces/{SPACE}/serviceaccounts/robot"
-BRIEF = 10
-"""Seconds that the first token is good for; kubelets ask for an hour."""
+ACCOUNTS = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
+BRIEF = 15
+"""Seconds that a token is good for that expires here; kubelets ask for an hour."""
 LEEWAY = 60
 """Seconds for which a server takes a token whose time is over: clocks differ."""
 
 
-@pytest.fixture
-def site(plane: ControlPlane) -> ControlPlane:
-    """The shared control plane with a node, and an account that may do everything."""
-    put(plane, "/api/v1/nodes", node("n0", "64"))
-    plane.ask("PATCH", "/api/v1/nodes/n0", b'{"spec": {"taints": null}}')
-    plane.ask("POST", ROBOT.rpartition("/")[0], b'{"metadata": {"name": "robot"}}')
-    bind = ("create", "clusterrolebinding", "expiry-robot", "--clusterrole=cluster-admin")
-    plane.ask("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/expiry-robot")
-    kubectl(plane, *bind, f"--serviceaccount={SPACE}:robot")
-    return plane
-
-
-def token(site: ControlPlane, seconds: float) -> str:
-    """A token of the account as the server itself would sign it, taken for so many seconds."""
-    uid = json.loads(site.ask("GET", ROBOT).body)["metadata"]["uid"]
+def token(site: ControlPlane, account: str, uid: str, seconds: float) -> str:
+    """A token of an account as the server itself would sign it, taken for so many seconds."""
     now = int(time.time())
-    about = {"namespace": SPACE, "serviceaccount": {"name": "robot", "uid": uid}}
+    about = {"namespace": SPACE, "serviceaccount": {"name": account, "uid": uid}}
     claims = {
         "iss": ISSUER,
         "aud": [ISSUER],
-        "sub": f"system:serviceaccount:{SPACE}:robot",
+        "sub": f"system:serviceaccount:{SPACE}:{account}",
         "iat": now - LEEWAY,
         "nbf": now - LEEWAY,
         "exp": now + int(seconds) - LEEWAY,
@@ -67,44 +56,65 @@ def _base64(raw: bytes) -> bytes:
     return base64.urlsafe_b64encode(raw).rstrip(b"=")
 
 
+@pytest.fixture
+def robot(site: ControlPlane) -> Callable[[float], str]:
+    """Makes tokens of an account that may do everything."""
+    uid = all_powerful(site, "robot")
+    return lambda seconds: token(site, "robot", uid, seconds)
+
+
 def test_a_token_that_expires_before_its_file_is_replaced_is_told_and_then_read_again(
-    site: ControlPlane, tmp_path: Path
+    site: ControlPlane, robot: Callable[[float], str], tmp_path: Path
 ) -> None:
+    """The first one is another account's, which is removed: so it lasts just as long as it must."""
     file = tmp_path / "token"
-    file.write_text(token(site, BRIEF))
+    file.write_text(token(site, "starter", all_powerful(site, "starter"), 3600))
     config = site.credentials.kubeconfig("rotated", site.server, {"tokenFile": str(file)})
     with Daemon(config, tmp_path / "log", "--lease", f"{SPACE}/expiry") as daemon:
         daemon.ready()
         put(site, PODS, pod("before", "10m"))
-        until(lambda: "before" in bound(site), 30, daemon.part.said)
-        until(lambda: "the token of kubeconfig" in daemon.page("/readyz")[1], 60, daemon.part.said)
+        until(lambda: "before" in bound(site), daemon.part.said)
+        file.write_text(robot(BRIEF))
+        assert site.ask("DELETE", f"{ACCOUNTS}/starter").status == 200
+        until(lambda: "the token of kubeconfig" in daemon.page("/readyz")[1], daemon.part.said)
         put(site, PODS, *(pod(f"late-{number}", "10m") for number in range(20)))
         assert daemon.page("/readyz")[0] == 503
         assert daemon.page("/livez")[0] == 200
         assert set(bound(site)) == {"before"}
-        file.write_text(token(site, 3600))
-        until(lambda: len(bound(site)) == 21, 60, daemon.part.said)
+        file.write_text(robot(3600))
+        until(lambda: len(bound(site)) == 21, daemon.part.said)
         daemon.ready()
         assert daemon.part.is_running
     assert broken_laws(site) == []
 
 
 def test_a_token_that_is_replaced_in_time_is_never_missed(
-    site: ControlPlane, tmp_path: Path
+    site: ControlPlane, robot: Callable[[float], str], tmp_path: Path
 ) -> None:
-    file = tmp_path / "token"
-    file.write_text(token(site, BRIEF))
+    file, first = tmp_path / "token", robot(BRIEF)
+    file.write_text(first)
     config = site.credentials.kubeconfig("rotated", site.server, {"tokenFile": str(file)})
-    options = KubeOptions(write_patience=1.0, read_patience=1.0, longest_wait=0.5, token_every=1.0)
+    options = replace(SURE, token_every=1.0)
     store = KubeStore(KubeconfigAccess(config), Rng(3), options)
     assert store.list(POD).records == []
-    file.write_text(token(site, 3600))
+    file.write_text(robot(3600))
     store.wait(1.2)
     assert store.list(POD).records == []
     file.unlink()  # what is in hand is the new one
-    store.wait(BRIEF + 1)
+    old = site.credentials.kubeconfig("old", site.server, {"token": first})
+    with closing(KubeStore(KubeconfigAccess(old), Rng(4), SURE)) as late:
+        until(lambda: is_refused(late), lambda: "the first token is taken for ever")
     assert store.list(POD).records == []
     store.close()
+
+
+def is_refused(store: KubeStore) -> bool:
+    """Whether the server takes a store's login no more."""
+    try:
+        store.list(POD)
+    except NotAllowedError:
+        return True
+    return False
 
 
 def test_an_expired_client_certificate_is_named_with_its_date(site: ControlPlane) -> None:

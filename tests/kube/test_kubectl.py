@@ -16,7 +16,7 @@ from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.credentials import User
 from stretto.lab.kube.tools import path_of
 from stretto.stores.kube.paths import collection
-from tests.kube.daemon import Daemon, bound, kubectl, node, pod, put, until
+from tests.kube.daemon import Daemon, bound, kubectl, pod, put, ready_nodes, rights_settle, until
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
 
@@ -63,15 +63,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         kubectl(plane, "apply", "-f", str(ROLE))
         words = ("clusterrolebinding", "readers", "--clusterrole", "stretto-reader")
         kubectl(plane, "create", *words, "--user", "reader")
-        for name in ("n0", "n1"):
-            put(plane, "/api/v1/nodes", node(name))
-            plane.ask("PATCH", f"/api/v1/nodes/{name}", b'{"spec": {"taints": null}}')
+        rights_settle(plane)
+        ready_nodes(plane, "n0", "n1", cpu="8")
         put(plane, collection(QUEUE), queue())
         with Daemon(plane.kubeconfig, log, "--no-leader-elect") as daemon:
             daemon.ready()
             put(plane, PODS, in_queue("web"), pod("big", "64"), pod("theirs", schedulerName="x"))
-            until(lambda: "web" in bound(plane, SPACE), 30, daemon.part.said)
-            until(lambda: events_of(plane, "big") != [], 30, daemon.part.said)
+            until(lambda: "web" in bound(plane, SPACE), daemon.part.said)
+            until(lambda: events_of(plane, "big") != [], daemon.part.said)
             yield plane
 
 

@@ -6,10 +6,12 @@ The pump reads the real server over a wire; cases are numbered as the reports th
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
 from stretto.api.kinds import NODE, POD
+from stretto.base.errors import UnreachableError
 from stretto.control.pump import Pump
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.lab.kube.wire import Wire
@@ -17,6 +19,7 @@ from stretto.state.cluster import Cluster
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind, Deletion, Outcome
 from tests.kube.daemon import SPACE, node, pod
+from tests.kube.ground import LONGEST
 from tests.kube.picture import done
 
 pytestmark = pytest.mark.kube
@@ -64,12 +67,23 @@ class Site:
 
     def comes_to_know(self, wanted: dict[str, str]) -> bool:
         """Whether the pump brings the cluster to this within a while."""
-        for _ in range(400):
-            self.pump.poll(time.monotonic())
-            if self.known() == wanted:
+        return self.comes_to(lambda: self.known() == wanted)
+
+    def comes_to(self, holds: Callable[[], bool]) -> bool:
+        """Whether the pump brings the cluster to something; a server that starts is waited for."""
+        until = time.monotonic() + LONGEST
+        while time.monotonic() < until:
+            with suppress(UnreachableError):
+                self.pump.poll(time.monotonic())
+            if holds():
                 return True
             time.sleep(0.05)
         return False
+
+    def node_uid(self) -> str:
+        """Uid of the node ``n1`` as it is known; empty where it is not."""
+        slot = self.cluster.nodes.by_name.get("n1")
+        return "" if slot is None else self.cluster.nodes.uids[slot]
 
 
 @pytest.fixture
@@ -98,20 +112,14 @@ def test_case_9_a_node_whose_deletion_was_lost_is_gone(site: Site) -> None:
 def test_case_10_a_node_that_was_made_again_is_another_one(site: Site) -> None:
     uid = site.bound("web", "n1")
     assert site.comes_to_know({uid: "n1"})
-    before = site.cluster.nodes.uids[site.cluster.nodes.by_name["n1"]]
+    before = site.node_uid()
 
     def again() -> None:
         site.forget_node("n1")
         site.node("n1")
 
     site.unseen(again)
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        site.pump.poll(time.monotonic())
-        slot = site.cluster.nodes.by_name.get("n1")
-        if slot is not None and site.cluster.nodes.uids[slot] != before:
-            break
-        time.sleep(0.05)
+    assert site.comes_to(lambda: site.node_uid() not in ("", before))
     assert site.comes_to_know({uid: "n1"})
 
 

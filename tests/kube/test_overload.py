@@ -1,6 +1,5 @@
 """A server that turns most requests away for now (429), for real."""
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +10,7 @@ from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind, Outcome
+from tests.kube.daemon import put
 from tests.kube.picture import SPACE, done, pods
 
 pytestmark = pytest.mark.kube
@@ -25,9 +25,7 @@ NARROW = (
 def narrow() -> Iterator[ControlPlane]:
     """A server that does two writes at a time and refuses the others."""
     with ControlPlane(ControlPlaneConfig(flags=NARROW)) as plane:
-        space = json.dumps({"metadata": {"name": SPACE}}).encode()
-        while plane.ask("POST", "/api/v1/namespaces", space).status == 429:
-            pass
+        put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})
         yield plane
 
 

@@ -15,11 +15,13 @@ from stretto.stores.kube.access import AccountAccess, KubeconfigAccess
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind, Code, Deletion, Outcome
+from tests.kube.daemon import all_powerful, until
 from tests.kube.picture import SPACE, made, pods
 
 pytestmark = pytest.mark.kube
 
 QUICK = KubeOptions(write_patience=1.0, read_patience=1.0, longest_wait=0.5, token_every=1e9)
+"""A token is read again for no other reason than that it was refused."""
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def test_a_missing_right_to_watch_is_a_trouble_that_is_told(
 ) -> None:
     poor = of(KubeconfigAccess(plane.kubeconfig_of("nobody")), opened)
     watch = poor.watch(POD, 1)
-    poor.wait(2.0)
+    until(lambda: "pods" in poor.troubles(), poor.troubles)
     assert watch.poll() == []
     assert "watch pods is not allowed" in poor.troubles()["pods"]
 
@@ -149,17 +151,9 @@ def test_a_kubeconfig_that_is_not_there_is_bad_input(
 
 def _account_token(plane: ControlPlane) -> str:
     """A token of a service account that may do everything."""
-    path = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
-    plane.ask("POST", path, b'{"metadata": {"name": "robot"}}')
-    binding = {
-        "metadata": {"name": "robot"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
-        | {"name": "cluster-admin"},
-        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": SPACE}],
-    }
-    bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-    plane.ask("POST", bindings, json.dumps(binding).encode())
-    said = plane.ask("POST", f"{path}/robot/token", b'{"spec": {}}')
+    all_powerful(plane, "robot")
+    path = f"/api/v1/namespaces/{SPACE}/serviceaccounts/robot/token"
+    said = plane.ask("POST", path, b'{"spec": {}}')
     token: str = json.loads(said.body)["status"]["token"]
     return token
 

@@ -4,17 +4,32 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.credentials import User
-from tests.kube.daemon import SPACE, Daemon, bound, kubectl, node, pod, pods_of, put, until
+from tests.kube.daemon import (
+    Daemon,
+    bound,
+    group,
+    groups,
+    item,
+    kubectl,
+    member,
+    node,
+    pod,
+    pods_of,
+    put,
+    rights_settle,
+    until,
+    why,
+)
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
 
 ROLE = Path(__file__).resolve().parents[2] / "deploy" / "rbac-scheduler.yaml"
-PODS = f"/api/v1/namespaces/{SPACE}/pods"
 NODES = "/api/v1/nodes"
 
 
@@ -26,16 +41,10 @@ def cluster() -> Iterator[ControlPlane]:
     with ControlPlane(ControlPlaneConfig(parts=parts, users=users, audited=True)) as plane:
         plane.install()
         kubectl(plane, "apply", "-f", str(ROLE))
+        rights_settle(plane)
         put(plane, NODES, *(node(f"n{number}") for number in range(4)))
+        until(lambda: taints(plane) == [], lambda: taints(plane))
         yield plane
-
-
-@pytest.fixture
-def space(cluster: ControlPlane, request: pytest.FixtureRequest) -> str:
-    """A namespace of the test's own."""
-    name = f"t{abs(hash(request.node.name)) % 10**8}"
-    put(cluster, "/api/v1/namespaces", {"metadata": {"name": name}})
-    return name
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +72,7 @@ def test_a_deployment_runs_and_a_job_finishes(
         phases = Counter(each["status"].get("phase") for each in pods_of(cluster, space))
         return (phases["Running"], phases["Succeeded"]) == (20, 4)
 
-    until(done, 60, daemon.part.said)
+    until(done, daemon.part.said)
     assert "sum" in kubectl(cluster, "get", "jobs", "-n", space, "-o", "name")
 
 
@@ -76,8 +85,8 @@ def test_pods_of_others_are_not_touched_and_what_they_hold_is_counted(
     put(cluster, path, pod("theirs", "3", schedulerName="other", nodeName=f"only-{space}"))
     put(cluster, path, pod("waits-for-them", "1", schedulerName="other"))
     put(cluster, path, pod("small", "1", nodeSelector=here), pod("big", "2", nodeSelector=here))
-    until(lambda: "small" in bound(cluster, space), 30, daemon.part.said)
-    until(lambda: "Insufficient cpu" in _why(cluster, space, "big"), 30, daemon.part.said)
+    until(lambda: "small" in bound(cluster, space), daemon.part.said)
+    until(lambda: "Insufficient cpu" in why(cluster, "big", space), daemon.part.said)
     assert set(bound(cluster, space)) == {"theirs", "small"}
 
 
@@ -85,27 +94,23 @@ def test_a_pod_costs_one_write(cluster: ControlPlane, daemon: Daemon, space: str
     path = f"/api/v1/namespaces/{space}/pods"
     names = {f"once-{number}" for number in range(10)}
     put(cluster, path, *(pod(name, "10m") for name in names))
-    until(lambda: len(bound(cluster, space)) == 10, 30, daemon.part.said)
+    until(lambda: len(bound(cluster, space)) == 10, daemon.part.said)
     calls = cluster.audit("stretto-scheduler")
-    about = Counter(call.what for call in calls if call.object_ref.name in names)
-    assert about == {"create pods/binding": 10}
+    mine = [call for call in calls if call.object_ref.name in names and call.verb != "get"]
+    done = Counter(call.what for call in mine if call.response_status.code < 400)
+    assert done == {"create pods/binding": 10}  # one that goes unanswered may be sent again
 
 
 def test_a_gang_starts_whole_or_waits(cluster: ControlPlane, daemon: Daemon, space: str) -> None:
     here = {"gang": space}
     _labelled(cluster, f"gang-{space}", here, cpu="2")
-    groups = f"/apis/scheduling.godel.kubewharf.io/v1alpha1/namespaces/{space}/podgroups"
-    named = {"apiVersion": "scheduling.godel.kubewharf.io/v1alpha1", "kind": "PodGroup"}
-    put(cluster, groups, {**named, "metadata": {"name": "ring"}, "spec": {"minMember": 3}})
-    members = [pod(f"m{number}", "1", nodeSelector=here) for number in range(3)]
-    for member in members:
-        member["metadata"]["annotations"] = {"godel.bytedance.com/pod-group-name": "ring"}
-        member["metadata"]["labels"]["godel.bytedance.com/pod-group-name"] = "ring"
+    put(cluster, groups(space), group("ring", 3))
+    members = [member(f"m{number}", "ring", nodeSelector=here) for number in range(3)]
     put(cluster, f"/api/v1/namespaces/{space}/pods", *members)
-    until(lambda: "ring" in _why(cluster, space, "m0"), 30, daemon.part.said)
+    until(lambda: "ring" in why(cluster, "m0", space), daemon.part.said)
     assert bound(cluster, space) == {}
     _labelled(cluster, f"more-{space}", here, cpu="2")
-    until(lambda: len(bound(cluster, space)) == 3, 30, daemon.part.said)
+    until(lambda: len(bound(cluster, space)) == 3, daemon.part.said)
 
 
 def test_probes_and_metrics_are_served(daemon: Daemon) -> None:
@@ -133,15 +138,14 @@ def test_without_rights_it_ends_and_names_verb_and_resource(
 ) -> None:
     poor = Daemon(cluster.kubeconfig_of("nobody"), tmp_path / "log", "--no-leader-elect")
     with poor:
-        until(lambda: not poor.part.is_running, 150, poor.part.said)
+        until(lambda: not poor.part.is_running, poor.part.said)
         assert "list priorityclasses.scheduling.k8s.io is not allowed" in poor.part.said()
 
 
-def _why(plane: ControlPlane, space: str, name: str) -> str:
-    """What the pod's condition says of why it waits."""
-    found = json.loads(plane.ask("GET", f"/api/v1/namespaces/{space}/pods/{name}").body)
-    conditions = found["status"].get("conditions", [])
-    return " ".join(each.get("message", "") for each in conditions)
+def taints(plane: ControlPlane) -> list[Any]:
+    """All taints of nodes; new ones have some until a controller sees that they are ready."""
+    items = item(plane, NODES)["items"]
+    return [taint for each in items for taint in each["spec"].get("taints", ())]
 
 
 def _labelled(plane: ControlPlane, name: str, labels: dict[str, str], cpu: str) -> None:

@@ -8,12 +8,10 @@ import pytest
 
 from stretto.api.kinds import PERSISTENT_VOLUME_CLAIM as CLAIM
 from stretto.api.kinds import POD
-from stretto.base.rng import Rng
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
-from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Watch
-from tests.kube.daemon import Daemon, put, until
+from tests.kube.daemon import Daemon, item, put, until
+from tests.kube.ground import store_of
 from tests.kube.yard import Yard
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
@@ -50,16 +48,6 @@ def daemon(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> I
         yield daemon.ready()
 
 
-@pytest.fixture
-def yard(cluster: ControlPlane, daemon: Daemon, request: pytest.FixtureRequest) -> Iterator[Yard]:
-    """Nodes and a namespace of the test's own; in the end the laws hold in the whole cluster."""
-    yard = Yard(cluster, daemon, f"v{abs(hash(request.node.name)) % 10**6}")
-    yield yard
-    assert yard.broken() == []
-    cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
-    cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")
-
-
 # ---------------------------------------------------------------- volumes that are there
 
 
@@ -94,12 +82,16 @@ def with_claim(yard: Yard, name: str) -> dict[str, Any]:
 
 
 def first_version(watch: Watch, holds: Callable[[dict[str, Any]], bool]) -> int:
-    """Version at which an object first was so."""
-    while events := watch.poll():
-        for event in events:
-            if holds(json.loads(event.record.body)):
-                return event.record.version
-    raise AssertionError("it never was")
+    """Version at which an object first was so, which the watch may still have to tell."""
+    seen: list[int] = []
+
+    def was() -> bool:
+        news = [event.record for event in watch.poll()]
+        seen.extend(each.version for each in news if holds(json.loads(each.body)))
+        return bool(seen)
+
+    until(was, lambda: "it never was")
+    return seen[0]
 
 
 @pytest.fixture
@@ -116,7 +108,7 @@ def attic(yard: Yard) -> Iterator[Yard]:
 
 def test_a_claim_is_bound_before_its_pod_and_where_its_volume_is(attic: Yard) -> None:
     _, second = attic.nodes("a", "b")
-    store = KubeStore(KubeconfigAccess(attic.plane.kubeconfig), Rng(9))
+    store = store_of(attic.plane)
     watches = {kind: store.watch(kind, store.list(kind).version) for kind in (POD, CLAIM)}
     disk(attic, f"{attic.space}-on-b", second)
     claim(attic, "data")
@@ -156,8 +148,7 @@ class Provisioner:
     def claim(self, name: str) -> dict[str, Any]:
         """A claim as the server holds it."""
         path = f"/api/v1/namespaces/{self.yard.space}/persistentvolumeclaims/{name}"
-        found: dict[str, Any] = json.loads(self.yard.plane.ask("GET", path).body)
-        return found
+        return item(self.yard.plane, path)
 
     def node_of(self, name: str) -> str:
         """The node for which a claim's volume is wanted; empty while nobody has said."""
@@ -166,7 +157,7 @@ class Provisioner:
 
     def asked(self, name: str) -> str:
         """Wait until a node is named; that node."""
-        until(lambda: self.node_of(name) != "", 30, self.yard.said)
+        until(lambda: self.node_of(name) != "", self.yard.said)
         return self.node_of(name)
 
     def makes(self, name: str) -> None:
@@ -195,12 +186,6 @@ def maker(yard: Yard) -> Provisioner:
     return Provisioner(yard)
 
 
-def message(yard: Yard, name: str) -> str:
-    """What the pod's condition says."""
-    found = next(each for each in yard.pods() if each["metadata"]["name"] == name)
-    return " ".join(c.get("message", "") for c in found["status"].get("conditions", []))
-
-
 def test_a_volume_is_made_where_its_pod_goes_and_the_pod_waits_for_it(
     yard: Yard, maker: Provisioner
 ) -> None:
@@ -221,8 +206,13 @@ def test_a_node_for_which_no_volume_can_be_made_is_given_up(yard: Yard, maker: P
     refused = maker.asked("data")
     other = second if refused == first else first
     yard.kubectl("cordon", refused)  # else it may be chosen again: it looks as good as the other
-    maker.cannot("data")
-    until(lambda: maker.node_of("data") == other, 30, yard.said)
+
+    def other_is_asked() -> bool:
+        if maker.node_of("data") == refused:  # as often as it is asked: the cordon may be news
+            maker.cannot("data")
+        return maker.node_of("data") == other
+
+    until(other_is_asked, yard.said)
     maker.makes("data")
     yard.until(lambda: yard.places() == {"db": other})
 
@@ -234,11 +224,16 @@ def test_a_volume_that_nobody_makes_is_not_waited_for_for_ever_and_it_is_said(
     claim(yard, "data")
     yard.pod("db", with_claim(yard, "data"))
     maker.asked("data")
-    yard.until(lambda: f"waited {PATIENCE} s for volumes on node {node}" in message(yard, "db"))
-    said = message(yard, "db")
-    assert f"{PROVISIONER} has made none for claim data (class {yard.space})" in said
-    assert f"kubectl describe pvc data -n {yard.space}" in said
-    events = yard.kubectl("get", "events", "-o", "jsonpath={.items[*].message}")
-    assert "has made none for claim data" in events
+    told: list[str] = []
+
+    def is_told() -> bool:
+        told.append(yard.why("db"))
+        return f"waited {PATIENCE} s for volumes on node {node}" in told[-1]
+
+    yard.until(is_told)
+    assert f"{PROVISIONER} has made none for claim data (class {yard.space})" in told[-1]
+    assert f"kubectl describe pvc data -n {yard.space}" in told[-1]
+    words = ("get", "events", "-o", "jsonpath={.items[*].message}")
+    yard.until(lambda: "has made none for claim data" in yard.kubectl(*words))
     maker.makes("data")
     yard.until(lambda: yard.places() == {"db": node})

@@ -5,23 +5,31 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from stretto.base.rng import Rng
 from stretto.explain.doctor import examine, subject_of
 from stretto.explain.findings import Check, Finding
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.sim.clusters import listed
-from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.store import KubeStore
-from tests.kube.daemon import Daemon, kubectl, node, pods_of, put, until
+from tests.kube.daemon import (
+    PATIENCE,
+    Daemon,
+    item,
+    kubectl,
+    node,
+    pod,
+    pods_of,
+    put,
+    until,
+    why,
+)
+from tests.kube.ground import NAMES, store_of
 
-NAMES = frozenset({"stretto"})
 OPEN = {Check.UNKNOWN_NODE}
 """What nobody keeps from happening while nodes go: a controller removes those pods."""
 
 
 def broken_laws(plane: ControlPlane) -> list[Finding]:
     """Laws that what etcd holds breaks, in the whole cluster."""
-    store = KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(3))
+    store = store_of(plane)
     try:
         found = examine(subject_of(listed(store).records, NAMES)).broken
     finally:
@@ -35,7 +43,6 @@ class Yard:
     def __init__(self, plane: ControlPlane, daemon: Daemon, name: str) -> None:
         self.plane, self.daemon, self.space = plane, daemon, name
         self.here = {"yard": name}
-        put(plane, "/api/v1/namespaces", {"metadata": {"name": name}})
 
     # ------------------------------------------------------------ what there is
 
@@ -47,11 +54,11 @@ class Yard:
             host = {"kubernetes.io/hostname": name}
             body["metadata"]["labels"] = {**self.here, **host, **labels}
             put(self.plane, "/api/v1/nodes", body)
-        until(lambda: not self._tainted(made), 30, self.said)
+        until(lambda: not self._tainted(made), self.said)
         return made
 
     def _tainted(self, names: list[str]) -> bool:
-        found = [json.loads(self.plane.ask("GET", f"/api/v1/nodes/{n}").body) for n in names]
+        found = [item(self.plane, f"/api/v1/nodes/{name}") for name in names]
         return any(each["spec"].get("taints") for each in found)
 
     def template(self, app: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
@@ -75,7 +82,29 @@ class Yard:
     def kubectl(self, *words: str) -> str:
         return kubectl(self.plane, "--namespace", self.space, *words)
 
+    def rank(self, name: str, value: int) -> str:
+        """A priority class of the yard's; its name, once the server takes pods of it.
+
+        What admits pods learns of classes from a watch of its own.
+        """
+        whole = f"{self.space}-{name}"
+        path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+        put(self.plane, path, {"metadata": {"name": whole}, "value": value})
+        trial = json.dumps(pod("trial", priorityClassName=whole)).encode()
+        path = f"/api/v1/namespaces/{self.space}/pods?dryRun=All"
+        until(lambda: self.plane.ask("POST", path, trial).status == 201, self.said)
+        return whole
+
     # ------------------------------------------------------------ how it fares
+
+    def why(self, name: str) -> str:
+        """What a pod's conditions say."""
+        return why(self.plane, name, self.space)
+
+    def held(self) -> Counter[str]:
+        """Pods by the node that they are bound to, whether they run yet or not."""
+        nodes = (each["spec"].get("nodeName") for each in pods_of(self.plane, self.space))
+        return Counter(name for name in nodes if name)
 
     def pods(self, app: str = "") -> list[dict[str, Any]]:
         """Pods that nobody has asked to go."""
@@ -102,8 +131,9 @@ class Yard:
         """Wait until so many pods run, and no more."""
         self.until(lambda: len(self.places(app)) == len(self.pods(app)) == count)
 
-    def until(self, holds: Callable[[], bool], within: float = 60) -> None:
-        until(holds, within, self.said)
+    def until(self, holds: Callable[[], bool], within: float = PATIENCE) -> None:
+        """Wait until something holds."""
+        until(holds, self.said, within)
 
     def said(self) -> str:
         places = {e["metadata"]["name"]: e["spec"].get("nodeName") for e in self.pods()}

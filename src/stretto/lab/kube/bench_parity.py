@@ -20,7 +20,13 @@ from stretto.base.rng import Rng
 from stretto.framework.exact_runtime import ExactRuntime
 from stretto.framework.profile import load_profile
 from stretto.lab.kube.bench_asked import KUBE_SCHEDULER
-from stretto.lab.kube.bench_parity_pods import SPACE, node_bodies, pod_body, service_body
+from stretto.lab.kube.bench_parity_pods import (
+    SPACE,
+    huge_pod_body,
+    node_bodies,
+    pod_body,
+    service_body,
+)
 from stretto.lab.kube.bench_replay import PATIENT
 from stretto.lab.kube.bench_site import API_FLAGS, SCHEDULER_FLAGS
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
@@ -131,11 +137,21 @@ class _Trial:
     def furnish(self, nodes: list[bytes]) -> None:
         """Make the namespace, the nodes and a service, and see them."""
         space = msgspec.json.encode({"metadata": {"name": SPACE}})
-        for kind, bodies in ((NAMESPACE, [space]), (NODE, nodes), (SERVICE, [service_body()])):
+        for kind, bodies in ((NAMESPACE, [space]), (SERVICE, [service_body()]), (NODE, nodes)):
             for reply in self._store.create(kind, bodies):
                 _must(reply.outcome is Outcome.OK, f"creating {kind.resource}: {reply.message}")
         by_name = self.plane.cluster.nodes.by_name
         self._until(lambda: len(by_name) == len(nodes), "seeing the nodes")
+        self._until(lambda: self._are_seen(len(nodes)), "kube-scheduler seeing the nodes")
+
+    def _are_seen(self, nodes: int) -> bool:
+        """Whether kube-scheduler counts all nodes, where it turns a pod down that fits on none."""
+        record = self._store.create(POD, [huge_pod_body()])[0].record
+        _must(record is not None, "creating a pod that fits nowhere")
+        assert record is not None
+        _, message = self._decided(record)
+        self._settle(record, "")
+        return message.startswith(f"0/{nodes} nodes are available")
 
     def one(self, body: bytes, report: ParityReport) -> None:
         """Create a pod, ask both, and compare."""

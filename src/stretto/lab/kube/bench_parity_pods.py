@@ -42,6 +42,13 @@ def pod_body(number: int, rng: Rng) -> bytes:
     return _ENCODE({"metadata": meta, "spec": spec})
 
 
+def huge_pod_body() -> bytes:
+    """A pod that fits on no node."""
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "1000"}}}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
+    return _ENCODE({"metadata": {"name": "huge", "namespace": SPACE}, "spec": spec})
+
+
 def _node(number: int, rng: Rng) -> bytes:
     name = f"node-{number}"
     labels = {_HOST: name, "disk": rng.choice(("ssd", "hdd")), "tier": str(rng.randint(1, 4))}

@@ -253,7 +253,8 @@ class ControlPlane:
     def audit(self, user: str) -> list[Call]:
         """Every request that a user has made so far, in order (``audited`` must be set)."""
         path = self._folder / "audit.log"
-        lines = path.read_bytes().splitlines() if path.exists() else []
+        text = path.read_bytes() if path.exists() else b""
+        lines = text.rpartition(b"\n")[0].splitlines()  # the server may be writing the last one
         return [call for line in lines if (call := _AUDIT.decode(line)).user.username == user]
 
     @property

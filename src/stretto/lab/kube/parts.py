@@ -6,12 +6,15 @@ to): no way out leaves a process behind.
 """
 
 import contextlib
+import fcntl
+import itertools
 import os
 import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +22,10 @@ from stretto.base.errors import StrettoError
 
 STOP_WITHIN: Final = 5.0
 """Seconds that a program has to end by itself."""
+_BLOCK: Final = 200
+"""Ports of a block: more than a process uses at once, so that none comes again soon."""
+_BLOCKS: Final = range(12_000, 32_000, _BLOCK)
+"""Where blocks begin, all below the ephemeral ports (32768 and on, where nobody has moved them)."""
 _SAID: Final = 12
 """Lines of a program's log that are shown when it ended too early."""
 
@@ -61,13 +68,13 @@ class Part:
                 start_new_session=True,
             )
 
-    def stop(self) -> None:
-        """Ask it to end; one that does not in time is killed."""
+    def stop(self, within: float = STOP_WITHIN) -> None:
+        """Ask it to end; one that does not in so many seconds is killed."""
         self._signal(signal.SIGCONT)
         self._signal(signal.SIGTERM)
         if self._process is not None:
             try:
-                self._process.wait(STOP_WITHIN)
+                self._process.wait(within)
             except subprocess.TimeoutExpired:
                 self.kill()
 
@@ -108,12 +115,44 @@ class Part:
 
 
 def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on now, all different."""
+    """Loopback ports that nobody listens on now, all different, and that nobody is given soon.
+
+    Programs start long after their ports were chosen. So the ports are no ephemeral ones, which
+    any connection may take meanwhile, and each process that asks has a block of its own.
+    """
+    found: list[int] = []
+    for port in _PORTS:
+        with socket.socket() as trial, contextlib.suppress(OSError):
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(("127.0.0.1", port))
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise AssertionError("ports go round and round")
+
+
+def _own_ports() -> Iterator[int]:
+    """The ports of a block that is this process's for as long as it lives, again and again."""
     with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+        block = next(each for each in _BLOCKS if _is_taken(each, held))
+        yield from itertools.cycle(range(block, block + _BLOCK))
+
+
+def _is_taken(block: int, held: contextlib.ExitStack) -> bool:
+    """Whether a block could be had; a file is locked while it is."""
+    folder = Path(tempfile.gettempdir()) / f"stretto-ports-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    file = held.enter_context((folder / str(block)).open("w"))
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return False
+    return True
+
+
+_PORTS: Final = _own_ports()
+"""Ports to be had, from the block that is looked for when the first one is asked for."""
 
 
 def _bound() -> list[str]:
