@@ -45,9 +45,9 @@ class VolumePods:
 
     def _unread(self, events: Sequence[Event]) -> Iterable[Event]:
         """One event of those that share a head which is not known to name none, and all others."""
-        by_head = {id(event.head): event for event in events}
-        bare = by_head.pop(id(None), None)
-        for key in by_head.keys() - self._innocent.keys():
+        by_head = {id(event.head): event for event in events if not event.bind}
+        bare, innocent = by_head.pop(id(None), None), self._innocent
+        for key in [key for key in by_head if key not in innocent]:
             event = by_head[key]
             yield event  # whoever asks goes no further than to the first that names some
             if event.head is not None and not event.head.metadata.name:
