@@ -146,27 +146,49 @@ class Columns:
     def _copy(self, slots: npt.NDArray[np.int64], *, everything: bool) -> None:
         """Copy slots from the ledger and log those that differ."""
         ledger = self._ledger
-        resources = len(self.free)
         steps = ledger.resources.step_array()
-        alloc = ledger.alloc[slots, :resources]
-        free = ((alloc - ledger.used[slots, :resources]) // steps).clip(-SCAN_LIMIT, SCAN_LIMIT)
-        new_free = free.astype(np.int32).T
-        different = (self.free[:, slots] != new_free).any(axis=0)
-        different |= self._static[slots] != ledger.static_version[slots]
-        different |= self.generation[slots] != ledger.slots.generation[slots]
-        different |= (self.ports[:, slots] != ledger.ports.used[slots].T).any(axis=0)
-        different |= (self.device_free[slots] != ledger.devices.free[slots]).any(axis=1)
-        different |= (self.census[slots] != ledger.devices.census[slots]).any(axis=1)
+        alloc = ledger.alloc.take(slots, axis=0)[:, : len(self.free)]
+        used = ledger.used.take(slots, axis=0)[:, : len(self.free)]
+        free = ((alloc - used) // steps).clip(-SCAN_LIMIT, SCAN_LIMIT)
+        new_free = np.ascontiguousarray(free.T, dtype=np.int32)
+        renewed = self._static[slots] != ledger.static_version[slots]
+        renewed |= self.generation[slots] != ledger.slots.generation[slots]
         self.version[slots] = ledger.version[slots]
         if everything:
             self.void()
+            renewed[:] = True
         else:
+            different = renewed | (self.free.take(slots, axis=1) != new_free).any(axis=0)
+            different |= (self.ports.take(slots, axis=1) != ledger.ports.used[slots].T).any(axis=0)
+            with_devices = np.flatnonzero(ledger.devices.ever[slots])
+            if len(with_devices):
+                different[with_devices] |= self._devices_differ(slots[with_devices])
             slots, new_free = slots[different], new_free[:, different]
-            alloc = alloc[different]
+            alloc, renewed = alloc[different], renewed[different]
         if len(slots) == 0:
             return
         self.free[:, slots] = new_free
-        new_alloc = (alloc // steps).clip(0, SCAN_LIMIT).astype(np.int32).T
+        self.ports[:, slots] = ledger.ports.used[slots].T
+        with_devices = slots[ledger.devices.ever[slots]]
+        if len(with_devices):
+            self.device_free[with_devices] = ledger.devices.free[with_devices]
+            self.census[with_devices] = ledger.devices.census[with_devices]
+        if renewed.any():
+            self._renew(slots[renewed], alloc[renewed] // steps)
+        if not everything:
+            self.append(slots)
+
+    def _devices_differ(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """bool[k]: slots whose devices are used otherwise in the ledger."""
+        devices = self._ledger.devices
+        differ: npt.NDArray[np.bool_] = (self.device_free[slots] != devices.free[slots]).any(axis=1)
+        differ |= (self.census[slots] != devices.census[slots]).any(axis=1)
+        return differ
+
+    def _renew(self, slots: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> None:
+        """Copy what changes with a node and not with its pods; ``steps`` it may give."""
+        ledger = self._ledger
+        new_alloc = steps.clip(0, SCAN_LIMIT).astype(np.int32).T
         self.alloc[:, slots] = new_alloc
         with np.errstate(divide="ignore"):
             self.percent[:, slots] = np.where(
@@ -174,11 +196,6 @@ class Columns:
             )
         self.live[slots] = ledger.slots.live[slots]
         self.generation[slots] = ledger.slots.generation[slots]
-        self.ports[:, slots] = ledger.ports.used[slots].T
-        self.device_free[slots] = ledger.devices.free[slots]
         self.device_kind[slots] = ledger.devices.kind[slots]
         self.device_model[slots] = ledger.devices.model[slots]
-        self.census[slots] = ledger.devices.census[slots]
         self._static[slots] = ledger.static_version[slots]
-        if not everything:
-            self.append(slots)

@@ -52,6 +52,8 @@ class Devices:
         self.model: npt.NDArray[np.uint8] = np.zeros((0, MAX_DEVICES), np.uint8)
         #: int16[slot, form]: GPU pods by form.
         self.census: npt.NDArray[np.int16] = np.zeros((0, FORMS), np.int16)
+        #: bool[slot]: whether it ever had a device, or a pod of devices: else its rows are zeros.
+        self.ever: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._kinds: dict[str, int] = {}
         self._models: dict[str, int] = {"": 0}
 
@@ -64,6 +66,7 @@ class Devices:
             self.kind = np.vstack([self.kind, devices.astype(np.uint8)])
             self.model = np.vstack([self.model, devices.astype(np.uint8)])
             self.census = np.vstack([self.census, np.zeros((missing, FORMS), np.int16)])
+            self.ever = np.concatenate([self.ever, np.zeros(missing, np.bool_)])
 
     def kind_number(self, name: str) -> int:
         """Number of a device kind (from 1), made on first sight."""
@@ -101,6 +104,7 @@ class Devices:
 
     def install(self, slot: int, kind: str, count: int, model: str) -> None:
         """Put ``count`` whole devices of a kind on a slot, after those it has."""
+        self.ever[slot] = True
         number, model_number = self.kind_number(kind), self.model_number(model)
         empty = np.flatnonzero(self.kind[slot] == 0)[:count]
         self.kind[slot, empty] = number
@@ -124,6 +128,7 @@ class Devices:
 
     def take(self, slot: int, mask: int, request: DeviceRequest, sign: int = 1) -> None:
         """Take (or give back with ``sign`` -1) the devices of a request that a mask names."""
+        self.ever[slot] = True
         kind = self.kind_number(request.kind)
         for device in range(MAX_DEVICES):
             if mask >> device & 1 and self.kind[slot, device] == kind:
