@@ -1,7 +1,8 @@
 """Drafting new objects: a hot path of the store. A pod is decoded here once, for everybody."""
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import repeat
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -24,6 +25,10 @@ IDENTITY_CHARS: Final = 24
 """Characters of a uid that all objects of a store share; the version at birth follows."""
 
 
+_ENDS: Final = [f"{number:03x}" for number in range(1 << 12)]
+"""The last three digits of versions."""
+
+
 class Birth(msgspec.Struct, frozen=True, gc=False):
     """What new objects get from their store."""
 
@@ -35,6 +40,17 @@ class Birth(msgspec.Struct, frozen=True, gc=False):
     rng: Rng
     #: What reads the pods.
     patterns: Patterns
+
+
+class Born(NamedTuple):
+    """New objects by columns."""
+
+    #: Their names.
+    names: Sequence[str]
+    #: Their JSON.
+    bodies: Sequence[bytes]
+    #: What was read of each pod; ``None`` for other kinds.
+    heads: Sequence[PodHead | None]
 
 
 def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies:
@@ -67,16 +83,16 @@ def _draft_one(draft: Draft, body: bytes, birth: Birth) -> Reply:
             return _taken(old)
         name = free
     ending = (pod and pod.metadata.deletion_timestamp) or ""
-    return _add(draft, birth, namespace, [(name, body, pod)], ending)[0]
+    return _add(draft, birth, namespace, Born([name], [body], [pod]), ending)[0]
 
 
 def _draft_pods(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies | None:
     """Add sound pods of one namespace, all of them new; ``None`` where they are anything else."""
     try:
-        names, heads = zip(*birth.patterns.read(bodies), strict=True)
+        names, heads = birth.patterns.read(bodies)
     except InputError:
         return None
-    apart = {id(head): head.metadata for head in heads}.values()
+    apart = [head.metadata for head in dict(zip(map(id, heads), heads, strict=True)).values()]
     namespaces, unchecked = {meta.namespace for meta in apart}, [meta.name for meta in apart]
     if len(namespaces) != 1 or not all(names) or not all(map(_is_sound, unchecked)):
         return None
@@ -86,44 +102,46 @@ def _draft_pods(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies 
     taken = draft.table.spaces.get(namespace, {})
     if not taken.keys().isdisjoint(names) or len(set(names)) < len(names):
         return None
-    return _add(draft, birth, namespace, list(zip(names, bodies, heads, strict=True)))
+    return _add(draft, birth, namespace, Born(names, bodies, heads))
 
 
-def _add(
-    draft: Draft,
-    birth: Birth,
-    namespace: str,
-    born: Sequence[tuple[str, bytes, PodHead | None]],
-    deleting: str = "",
-) -> Replies:
-    """Add objects whose names are free: name, body and, of a pod, what was read of it.
+def _add(draft: Draft, birth: Birth, namespace: str, born: Born, deleting: str = "") -> Replies:
+    """Add objects whose names are free.
 
     All of them are born terminating where ``deleting`` says since when.
     """
-    kind, identity, created = draft.table.kind, birth.identity, birth.created
-    records = [
-        Record(
-            kind,
-            namespace,
-            name,
-            f"{identity}{version:012x}",
-            version,
-            body,
-            "" if pod is None else pod.spec.node_name,
-            None,
-            created,
-            deleting,
+    versions = range(draft.version + 1, draft.version + 1 + len(born.names))
+    nodes = ["" if pod is None else pod.spec.node_name for pod in born.heads]
+    records = list(
+        map(
+            Record,
+            repeat(draft.table.kind),
+            repeat(namespace),
+            born.names,
+            _uids(birth.identity, versions),
+            versions,
+            born.bodies,
+            nodes,
+            repeat(None),
+            repeat(birth.created),
+            repeat(deleting),
         )
-        for version, (name, body, pod) in enumerate(born, draft.version + 1)
-    ]
-    draft.staged.setdefault(namespace, {}).update({each.name: each for each in records})
-    added, ok, none = EventType.ADDED, Outcome.OK, Code.NONE
-    draft.events += [
-        Event(added, record, pod) for record, (_, _, pod) in zip(records, born, strict=True)
-    ]
-    draft.olds += [None] * len(records)
+    )
+    draft.staged.setdefault(namespace, {}).update(zip(born.names, records, strict=True))
+    draft.events += map(Event, repeat(EventType.ADDED), records, born.heads)
+    draft.olds += repeat(None, len(records))
     draft.version += len(records)
-    return [Reply(ok, none, "", record) for record in records]
+    return list(map(Reply, repeat(Outcome.OK), repeat(Code.NONE), repeat(""), records))
+
+
+def _uids(identity: str, versions: range) -> list[str]:
+    """The uids of objects born at versions in a row, of which many begin alike."""
+    found: list[str] = []
+    for page in range(versions.start >> 12, (versions.stop + 4095) >> 12):
+        front, first = f"{identity}{page:09x}", page << 12
+        ends = _ENDS[max(0, versions.start - first) : versions.stop - first]
+        found += [front + end for end in ends]
+    return found
 
 
 def _is_sound(name: str) -> bool:

@@ -1,21 +1,21 @@
 """Pods of one template come as texts that differ in their names alone: each is decoded once.
 
-A body is cut where its name stands. Whoever has been seen twice with the same text on both sides is
-a pattern, and its further pods cost a search instead of a decoder. That the cut is really the name,
-and nothing else depends on it, is proved when the pattern is made: the text is decoded again with
-another name. A name of letters, digits, '-' and '.' cannot end the JSON string that it stands in,
-so what holds for one such name holds for all.
+A body is cut where its name stands. Whoever has been seen twice with the same text on both sides,
+or is followed by its like, is a pattern, and its further pods cost a search instead of a decoder.
+That the cut is really the name, and nothing else depends on it, is proved when the pattern is made:
+the text is decoded again without the name. A name of letters, digits, '-' and '.' cannot end the
+JSON string that it stands in, so what holds for one such name holds for all.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from stretto.api.heads import PodHead, decode_pod_head
 from stretto.api.limits import MAX_BYTES
-from stretto.api.names import SUBDOMAIN_CHARS, is_dns_subdomain
+from stretto.api.names import SUBDOMAIN_CHARS, are_dns_subdomains, is_dns_subdomain
 from stretto.base.errors import InputError
 from stretto.stores.admission import decode_pod
 
@@ -28,8 +28,6 @@ ALIKE: Final = 8
 SEEN: Final = 1 << 15
 """Texts of which is remembered that they were seen once; all are forgotten when there are more."""
 _MARKS: Final = (b'"name":"', b'"name": "')
-_OTHER: Final = "another-name"
-"""The name that proves a cut: one that no text is likely to have there already."""
 
 
 class Pattern(NamedTuple):
@@ -53,7 +51,7 @@ class Patterns:
         self._seen: set[int] = set()
         self._last: Pattern | None = None
 
-    def read(self, bodies: Iterable[bytes]) -> Iterator[tuple[str, PodHead]]:
+    def read(self, bodies: Sequence[bytes]) -> tuple[list[str], list[PodHead]]:
         """New pods' names, empty where the store is to make one up, and their heads.
 
         A head that many pods share has no name; theirs are sound.
@@ -61,23 +59,37 @@ class Patterns:
         Raises:
             InputError: a pod is too large, no JSON, or a field is not what its type says.
         """
+        names, heads = list[str](), list[PodHead]()
         last = self._last
-        for body in bodies:
+        start, stop = _around(last)
+        for at, body in enumerate(bodies):
             if last is None or not (body.startswith(last.before) and body.endswith(last.after)):
                 last = self._last = self._find(body)
                 if last is None:
-                    yield self._decode(body)
+                    name, head = self._decode(body, bodies[at + 1 : at + 2])
+                    names.append(name)
+                    heads.append(head)
+                    last = self._last
+                    start, stop = _around(last)
                     continue
-            name = str(body[len(last.before) : -len(last.after)], "ascii", "replace")
-            if is_dns_subdomain(name):
-                yield name, last.head
-            else:
-                own = decode_pod(body)
-                yield own.metadata.name, own
+                start, stop = _around(last)
+            names.append(str(body[start:stop], "ascii", "replace"))
+            heads.append(last.head)
+        if not are_dns_subdomains(names):
+            self._unshare(bodies, names, heads)
+        return names, heads
 
     def read_one(self, body: bytes) -> tuple[str, PodHead]:
         """The same of one pod."""
-        return next(self.read((body,)))
+        (name,), (head,) = self.read((body,))
+        return name, head
+
+    def _unshare(self, bodies: Sequence[bytes], names: list[str], heads: list[PodHead]) -> None:
+        """Decode those alone that have a name by which they cannot be told from their text."""
+        for at, (name, head) in enumerate(zip(names, heads, strict=True)):
+            if name and not head.metadata.name and not is_dns_subdomain(name):
+                heads[at] = own = decode_pod(bodies[at])
+                names[at] = own.metadata.name
 
     def _find(self, body: bytes) -> Pattern | None:
         """The pattern of a body, if it has one."""
@@ -87,41 +99,48 @@ class Patterns:
                 return pattern
         return None
 
-    def _decode(self, body: bytes) -> tuple[str, PodHead]:
-        """Read a pod of no pattern, and make one of it if its like was seen before."""
+    def _decode(self, body: bytes, following: Sequence[bytes]) -> tuple[str, PodHead]:
+        """Read a pod of no pattern; its text is one if its like was seen before or follows."""
         head = decode_pod(body)
         name, (start, end) = head.metadata.name, _cut(body)
         if start and is_dns_subdomain(name) and name == str(body[start:end], "ascii", "replace"):
-            text = hash(body[end:])
-            if text in self._seen:
-                head = self._learn(Pattern(body[:start], body[end:], head))
+            before, after = body[:start], body[end:]
+            text, alike = hash(after), [b for b in following if b.startswith(before)]
+            if text in self._seen or any(each.endswith(after) for each in alike):
+                head = self._learn(before, after, head)
             else:
                 if len(self._seen) >= SEEN:
                     self._seen.clear()
                 self._seen.add(text)
         return name, head
 
-    def _learn(self, seen: Pattern) -> PodHead:
+    def _learn(self, before: bytes, after: bytes, seen: PodHead) -> PodHead:
         """Keep a pattern, if the cut is the name and no other part of the head follows it.
 
         Returns the head that its pods share, or the one that was seen where it is no pattern.
         """
-        if len(seen.before) + SUBDOMAIN_CHARS + len(seen.after) > MAX_BYTES:
-            return seen.head
+        if len(before) + SUBDOMAIN_CHARS + len(after) > MAX_BYTES:
+            return seen
         try:
-            other = decode_pod_head(b"%b%b%b" % (seen.before, _OTHER.encode(), seen.after))
+            nameless = decode_pod_head(before + after)
         except InputError:
-            return seen.head
-        nameless = [_named(head, "") for head in (seen.head, other)]
-        if other.metadata.name != _OTHER or nameless[0] != nameless[1]:
-            return seen.head
+            return seen
+        shared = _without_name(seen)  # whose raw parts are of the pod's own text, that stays anyway
+        if nameless.metadata.name or nameless != shared:
+            return seen
         if self._learnt >= KEPT:
             self._patterns.clear()
             self._learnt = 0
-        self._learnt += len(seen.before) + len(seen.after)
-        alike = self._patterns.setdefault(seen.after[:SAMPLE], deque(maxlen=ALIKE))
-        alike.appendleft(Pattern(seen.before, seen.after, nameless[0]))
-        return nameless[0]
+        self._learnt += len(before) + len(after)
+        self._last = Pattern(before, after, shared)
+        alike = self._patterns.setdefault(after[:SAMPLE], deque(maxlen=ALIKE))
+        alike.appendleft(self._last)
+        return shared
+
+
+def _around(pattern: Pattern | None) -> tuple[int, int]:
+    """Where names begin and, counted from behind, end in texts of a pattern."""
+    return (0, 0) if pattern is None else (len(pattern.before), -len(pattern.after))
 
 
 def _cut(body: bytes) -> tuple[int, int]:
@@ -133,7 +152,7 @@ def _cut(body: bytes) -> tuple[int, int]:
     return 0, 0
 
 
-def _named(head: PodHead, name: str) -> PodHead:
-    """A head with another name."""
-    metadata = msgspec.structs.replace(head.metadata, name=name)
+def _without_name(head: PodHead) -> PodHead:
+    """The same head for all pods of a template."""
+    metadata = msgspec.structs.replace(head.metadata, name="")
     return msgspec.structs.replace(head, metadata=metadata)

@@ -5,7 +5,7 @@ words.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 
 from stretto.api.kinds import POD
 from stretto.base.arrays import WORTHWHILE
@@ -65,11 +65,10 @@ def _bind_all(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) 
     versions = range(draft.version + 1, draft.version + 1 + len(binds))
     records = list(map(_bound, olds, binds, versions))
     draft.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
-    modified, ok, none = EventType.MODIFIED, Outcome.OK, Code.NONE
-    draft.events += [Event(modified, record, None, True) for record in records]
+    draft.events += map(Event, repeat(EventType.MODIFIED), records, repeat(None), repeat(True))
     draft.olds += olds
     draft.version = versions[-1]
-    return [Reply(ok, none, "", record) for record in records]
+    return list(map(Reply, repeat(Outcome.OK), repeat(Code.NONE), repeat(""), records))
 
 
 def _bound(old: Record, bind: Bind, version: int) -> Record:

@@ -67,6 +67,22 @@ def test_the_second_pod_of_a_template_shares_the_head_of_all_that_follow() -> No
     assert heads[1][1].metadata.name == ""
 
 
+def test_the_first_pod_of_a_template_shares_the_head_if_its_like_follows_in_the_batch() -> None:
+    names, heads = Patterns().read([_LIKE % b"web-%d" % index for index in range(5)])
+    assert names == [f"web-{index}" for index in range(5)]
+    assert heads[0].metadata.name == ""
+    assert all(head is heads[0] for head in heads)
+
+
+@given(st.lists(st.tuples(st.sampled_from(_TEXTS), _NAMES), max_size=30))
+def test_a_batch_is_read_like_its_pods_one_by_one(pods: list[tuple[bytes, bytes]]) -> None:
+    bodies = [text.replace(b"%b", name) for text, name in pods]
+    bodies = [body for body in bodies if not isinstance(as_decoded(body), str)]
+    names, heads = Patterns().read(bodies)
+    found = list(zip(names, map(without_name, heads), strict=True))
+    assert found == [as_decoded(body) for body in bodies]
+
+
 def test_a_name_that_nobody_may_have_is_left_to_its_own_head() -> None:
     patterns = Patterns()
     heads = [patterns.read_one(_LIKE % name)[1] for name in (b"A", b"B", b"web-1", b"C")]
