@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.state.lifecycle import UNIT_LIFE, UnitEvent, UnitState
+from stretto.state.row_sets import RowSet
 
 DEFAULT_QUEUE: Final = "default"
 """Queue of units that name none."""
@@ -168,16 +169,16 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def lose(self, rows: AbstractSet[int]) -> None:
         """Pods leave, whether they want a node or have one."""
         self._drop_pending(rows)
-        if isinstance(self.bound, set):
-            self.bound -= rows
+        if isinstance(self.bound, RowSet):
+            self.bound.remove_all(rows)
         elif self.bound:
             self.bound = tuple(row for row in self.bound if row not in rows)
 
     def hold(self, rows: AbstractSet[int]) -> None:
         """Pods get a node."""
         self._drop_pending(rows)
-        if isinstance(self.bound, set):
-            self.bound |= rows
+        if isinstance(self.bound, RowSet):
+            self.bound.add_all(rows)
         else:
             self.bound = tuple({*self.bound, *rows})
 
@@ -189,12 +190,16 @@ class Unit(msgspec.Struct, gc=False, eq=False):
     def answered(self, rows: AbstractSet[int]) -> int:
         """Pods are at the shard no longer; returns how many of them were."""
         before = len(self.away)
-        if before:
+        if before and rows >= set(self.away):
+            self.away = ()
+        elif before:
             self.away = tuple(row for row in self.away if row not in rows)
         return before - len(self.away)
 
     def _drop_pending(self, rows: AbstractSet[int]) -> None:
-        kept = [row for row in self.pending if row not in rows] if self.pending else []
+        if not self.pending:
+            return
+        kept = [] if rows >= set(self.pending) else [r for r in self.pending if r not in rows]
         self.pending = kept if isinstance(self.pending, list) else tuple(kept)
 
     def run_for(self, duration: float) -> None:

@@ -54,14 +54,14 @@ class Answers:
             unit = by_row[row]
             if unit is None:
                 continue
-            if unit.kind is _POD:
-                if unit.pending:
-                    unit.bound, unit.pending = unit.pending, ()
-                    singles.append(unit)
-            else:
-                if unit is not last:  # the pods of a gang mostly come one after the other
-                    last, claimed = unit, many.setdefault(unit, set())
+            if unit is last:  # the pods of a gang mostly come one after the other
                 claimed.add(row)
+            elif unit.kind is not _POD:
+                last, claimed = unit, many.setdefault(unit, set())
+                claimed.add(row)
+            elif unit.pending:
+                unit.bound, unit.pending = unit.pending, ()
+                singles.append(unit)
         self._finish(singles)
         for unit, held in many.items():
             self._places.hold(unit, held)
@@ -93,7 +93,7 @@ class Answers:
             mine = {row for row in rows if self._is_wanted(unit, row)}
             if not mine:
                 continue
-            assumed = mine.intersection(unit.bound) if unit.bound else set()
+            assumed = {row for row in mine if row in unit.bound}
             if assumed:
                 unit.let_go(assumed)
             sent = self._take_back(unit, mine)

@@ -5,7 +5,6 @@ batch join it together, because the pods of a gang mostly do.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from stretto.state.lifecycle import (
     UnitState,
 )
 from stretto.state.pods import Pods
+from stretto.state.row_sets import RowSet
 from stretto.state.units import DEFAULT_QUEUE, Unit, UnitKind
 
 ON_NODES: Final = frozenset(
@@ -73,7 +73,7 @@ class Arrivals:
         plain: list[Unit] = []
         fresh: dict[str, list[Unit]] = {DEFAULT_QUEUE: plain}
         together: dict[str, _Members] = {}
-        wishes = self._reader.of_templates()
+        wishes, run, same = self._reader.of_templates(), -1, None
         for arrival, state, priority in zip(arrivals, states, priorities, strict=True):
             row, meta, gated, uid, template = arrival
             if uids[row] != uid:
@@ -85,6 +85,11 @@ class Arrivals:
                     self._found(row, state, read(meta), now)
                     sequence = units.next_sequence
                     continue
+            elif template == run >= 0 and same is not None:
+                by_row[row] = same.unit  # the pods of a gang mostly come one after the other
+                same.rows.append(row)
+                same.priorities.append(priority)
+                continue
             wish = wishes.get(template)
             if wish is None:
                 wish = read(meta)
@@ -111,8 +116,8 @@ class Arrivals:
                 by_row[row] = members.unit
                 members.rows.append(row)
                 members.priorities.append(priority)
-                if wish.duration < inf:
-                    members.unit.run_for(wish.duration)
+                members.unit.run_for(wish.duration)
+                run, same = template, members
         units.next_sequence = sequence
         self._settle(together.values(), fresh)
 
@@ -201,7 +206,7 @@ class Arrivals:
         if unit is not None:
             return unit
         unit = Unit(wish.key, wish.kind, wish.min_member, wish.queue, self._units.sequence(), [])
-        unit.bound, unit.created = set(), now
+        unit.bound, unit.created = RowSet(), now
         unit.whole = wish.min_member == 0
         self._units.add(wish.identity, unit)
         self._places.forming += 1
@@ -263,9 +268,14 @@ class _Members(NamedTuple):
     priorities: list[int]
 
 
-def note_scheduled(unit: Unit, pods: Pods) -> None:
-    """A gang of which enough pods are really on nodes was scheduled, whatever comes later."""
-    if not unit.scheduled and len(unit.bound) >= unit.min_member:
+def note_scheduled(unit: Unit, pods: Pods, on_nodes: int = 0) -> None:
+    """A gang of which enough pods are really on nodes was scheduled, whatever comes later.
+
+    So many at least are known to be; where that is too few, all of them are looked at.
+    """
+    if unit.scheduled or unit.whole or len(unit.bound) < unit.min_member:
+        return
+    if on_nodes < unit.min_member:
         rows = np.fromiter(unit.bound, np.int64, len(unit.bound))
-        on_nodes = np.count_nonzero(pods.state[rows] == _BOUND)
-        unit.scheduled = not unit.whole and bool(on_nodes >= unit.min_member)
+        on_nodes = int(np.count_nonzero(pods.state[rows] == _BOUND))
+    unit.scheduled = on_nodes >= unit.min_member

@@ -121,22 +121,24 @@ class Intake:
                 continue
             if unit is None:
                 self.gated.discard(row)
-            elif unit.kind is _POD:
+            elif unit is last:  # the pods of a gang mostly come one after the other
+                held.add(row)
+            elif unit.kind is not _POD:
+                last, held = unit, many.setdefault(unit, set())
+                held.add(row)
+            else:
                 by_row[row] = None
                 unit.pending = ()
                 if watching or unit.state is not PLACED:
                     places.finish(unit)
-            else:
-                if unit is not last:  # the pods of a gang mostly come one after the other
-                    last, held = unit, many.setdefault(unit, set())
-                held.add(row)
         for unit, bound in many.items():
             unit.attempts = 0
             if unit.min_member == 1 and not unit.whole and unit.kind is UnitKind.OWNER:
                 self._lose(unit, bound)
                 continue
-            self._places.hold(unit, bound)
-            note_scheduled(unit, self._pods)
+            if unit.pending or unit.away:  # else all of it is held
+                places.hold(unit, bound)
+            note_scheduled(unit, self._pods, len(bound))
             self._touch(unit, Touch.CHANGED)
 
     def _release(self, rows: Iterable[int], now: float) -> None:
