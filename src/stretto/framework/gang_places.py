@@ -10,7 +10,8 @@ the domains that have all of them count.
 Nothing is walked node by node: sums over domains are counts over label columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ SMALLEST_FIRST: Final = PodGroupSortRule("CPU", "Capacity", "Ascending")
 RESOURCES: Final = {"CPU": CPU, "Memory": MEMORY, "GPU": -1}
 """Resources of sort rules by their scan column; GPUs are counted by device."""
 SPLIT: Final = "its pods run in different values of the required node labels"
+NO_SLOTS: Final = np.zeros(0, np.int32)
+"""No slot at all."""
 NOWHERE: Final = "no node has the required node labels"
 
 
@@ -54,15 +57,53 @@ class Wanted(NamedTuple):
     gpu_milli: int = 0
 
 
-class Places(NamedTuple):
-    """Domains in the order in which they are tried."""
+class Ranked(NamedTuple):
+    """Domains of one level in an order."""
 
-    #: int32[k]: slots, domain after domain.
-    slots: npt.NDArray[np.int32]
-    #: int32[domain + 1]: first slot of each.
-    start: npt.NDArray[np.int32]
-    #: Why there is none; empty where there is.
-    fault: str = ""
+    #: The level.
+    level: Level
+    #: int64[k]: domains.
+    order: npt.NDArray[np.int64]
+    #: bool[slot]: slots of them that count; ``None`` for all.
+    allowed: npt.NDArray[np.bool_] | None
+
+
+class Places:
+    """Domains in the order in which they are tried; their slots are listed once they are asked."""
+
+    def __init__(self, ranked: Sequence[Ranked], fault: str = "") -> None:
+        """Domains level by level, or why there is none."""
+        self._ranked = ranked
+        #: Why there is none; empty where there is.
+        self.fault = fault
+
+    @cached_property
+    def _listed(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        parts = [_slots_of(*each) for each in self._ranked]
+        start = np.concatenate([[0], *(counts for _, counts in parts)]).cumsum().astype(np.int32)
+        return np.concatenate([NO_SLOTS, *(slots for slots, _ in parts)]), start
+
+    @property
+    def slots(self) -> npt.NDArray[np.int32]:
+        """int32[k]: slots, domain after domain."""
+        return self._listed[0]
+
+    @property
+    def start(self) -> npt.NDArray[np.int32]:
+        """int32[domain + 1]: first slot of each."""
+        return self._listed[1]
+
+    def parts(self, first: int) -> Iterator["Places"]:
+        """The first domains, so many at most, and then all others."""
+        if not self._ranked:
+            yield self
+            return
+        best, *others = self._ranked
+        if len(best.order) <= 2 * first:
+            yield self
+            return
+        yield Places([best._replace(order=best.order[:first])])
+        yield Places([best._replace(order=best.order[first:]), *others])
 
 
 class _Room(NamedTuple):
@@ -74,10 +115,6 @@ class _Room(NamedTuple):
     columns: Columns
     #: Whether what nodes have counts, in place of what they have free.
     when_idle: bool
-
-
-NO_PLACES: Final = Places(np.zeros(0, np.int32), np.zeros(1, np.int32))
-"""No domain at all."""
 
 
 class GangPlaces:
@@ -125,22 +162,18 @@ class GangPlaces:
         if required and len(bound):
             home = self.level(required).domain[bound]
             if (home != home[0]).any():
-                return NO_PLACES._replace(fault=SPLIT)
-        if required and not (self.level(required).domain >= 0).any():
-            return NO_PLACES._replace(fault=NOWHERE)
-        slots: list[npt.NDArray[np.int32]] = []
-        lengths: list[npt.NDArray[np.int64]] = []
+                return Places([], SPLIT)
+        if required and not self.level(required).domains:
+            return Places([], NOWHERE)
+        ranked: list[Ranked] = []
         for keys in levels:
             level = self.level(keys)
             order = self._order(level, affinity, _Room(wanted, columns, when_idle), allowed)
             if len(bound):
                 home = level.domain[bound]
                 order = order[order == home[0]] if (home == home[0]).all() else order[:0]
-            chosen, counts = _slots_of(level, order, allowed)
-            slots.append(chosen)
-            lengths.append(counts)
-        start = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32)
-        return Places(np.concatenate(slots).astype(np.int32), start)
+            ranked.append(Ranked(level, order, allowed))
+        return Places(ranked)
 
     def _allowed(self, affinity: PodGroupAffinity, group: PodGroup) -> npt.NDArray[np.bool_] | None:
         """bool[slot]: nodes that the group's own selector lets it go to; ``None`` for all."""
@@ -180,15 +213,13 @@ class GangPlaces:
     ) -> npt.NDArray[np.int64]:
         """Domains that may hold the gang, in the order of its sort rules."""
         rules, wanted, columns = affinity.sort_rules, room.wanted, room.columns
-        slots = level.slots if allowed is None else level.slots[allowed[level.slots]]
-        where = level.domain[slots]
 
-        def total(column: int, *, free: bool) -> npt.NDArray[np.float64]:
-            amounts = _column(columns, column, free=free)[slots]
-            sums = np.bincount(where, weights=amounts, minlength=level.domains)
-            return np.asarray(sums, np.float64)
+        def total(column: int, *, free: bool) -> npt.NDArray[np.int64]:
+            return _sums(level, _column(columns, column, free=free), allowed)
 
-        holds = np.bincount(where, minlength=level.domains) > 0
+        holds = np.ones(level.domains, np.bool_)
+        if allowed is not None:
+            holds = _sums(level, np.ones(columns.size, np.int32), allowed) > 0
         for column, amount in (*wanted.amounts, (-1, wanted.gpu_milli)):
             if amount > 0:
                 holds &= total(column, free=not room.when_idle) >= amount
@@ -227,6 +258,18 @@ def _column(columns: Columns, column: int, *, free: bool) -> npt.NDArray[np.int3
     gpus = columns.device_kind == columns.ledger.devices.kind_number(GPU)
     amounts = np.where(gpus, columns.device_free if free else 1000, 0)
     return np.asarray(amounts.sum(axis=1), np.int32)
+
+
+def _sums(
+    level: Level, amounts: npt.NDArray[np.int32], allowed: npt.NDArray[np.bool_] | None
+) -> npt.NDArray[np.int64]:
+    """int64[domain]: what the slots of each that count have in all."""
+    if not level.domains:
+        return np.zeros(0, np.int64)
+    each = amounts.take(level.slots)
+    if allowed is not None:
+        each[~allowed[level.slots]] = 0
+    return np.add.reduceat(each, level.start[:-1], dtype=np.int64)  # none is without a slot
 
 
 def _slots_of(

@@ -6,7 +6,7 @@ order in which they came, on the same snapshot, so neither kind ever sees an old
 other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ from stretto.state.topology_notes import GPU, DomainCap
 from stretto.state.units import Unit, Units
 
 GROUP_PREFIX: Final = "PodGroupUnit/"
+FIRST: Final = 8
+"""Domains that are tried before the slots of all others are listed."""
 GPU_MILLI: Final = -1
 """Beside resource columns: milli of GPUs."""
 
@@ -318,18 +320,25 @@ class StagedRuntime(AmongRuntime):
         If no domain holds all of its pods, the first that holds as many as must fit.
         """
         ids = np.asarray(part.class_ids, np.int32)
-        search = self._everywhere() if task.places is None else self._search(task.places)
-        least = max(1, task.at_least)
-        goals = [least] if task.places is None or least == len(ids) else [len(ids), least]
+        places, least = task.places, max(1, task.at_least)
+        goals = [least] if places is None or least == len(ids) else [len(ids), least]
         if self._concerns_others(ids):
+            search = self._everywhere() if places is None else self._search(places)
             return self._place_among(part, search, self._caps(task, search), goals)
-        job = new_job(ids, [0, len(ids)], goals[:1], [False])
         for goal in goals:
-            job = new_job(ids, [0, len(ids)], [goal], [False])
-            self._run(self._work(search, job, self._caps(task, search)))
-            if (job.slot >= 0).any():
-                break
+            for search in self._searches(places):
+                job = new_job(ids, [0, len(ids)], [goal], [False])
+                self._run(self._work(search, job, self._caps(task, search)))
+                if (job.slot >= 0).any():
+                    return Placement(job.slot, job.mask, 1)
         return Placement(job.slot, job.mask, 1)
+
+    def _searches(self, places: Places | None) -> Iterator[Search]:
+        """Where one unit is tried: in a few domains first, because the first mostly holds it."""
+        if places is None:
+            yield self._everywhere()
+        else:
+            yield from map(self._search, places.parts(FIRST))
 
     def _search(self, places: Places) -> Search:
         return Search(places.slots, places.start, self._own(places.slots), np.zeros(1, np.int64))

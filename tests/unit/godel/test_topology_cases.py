@@ -162,6 +162,25 @@ def test_case_33_domains_that_are_too_small_are_cut() -> None:
     assert names(harness, places(harness, ["rack"], cpu=9000)) == ["middle", "large"]
 
 
+def test_case_33_domains_in_parts_are_all_domains_in_their_order() -> None:
+    harness = Harness([make_node(f"n{i}", labels={"rack": f"r{i // 2}"}) for i in range(50)])
+    found = places(harness, ["rack"])
+    parts = list(found.parts(4))
+    assert [len(part.start) - 1 for part in parts] == [4, 21]
+    assert np.concatenate([part.slots for part in parts]).tolist() == found.slots.tolist()
+
+
+def test_case_33_a_gang_goes_to_the_first_domain_that_holds_it_however_many_do_not() -> None:
+    nodes = [make_node(f"s{i}", cpu="1", labels={"rack": f"s{i // 4}"}) for i in range(80)]
+    nodes += [make_node(f"l{i}", cpu="4", labels={"rack": f"l{i // 2}"}) for i in range(4)]
+    harness = Harness(nodes)
+    terms = {"required": [{"topologyKey": "rack"}]}
+    harness.create(POD_GROUP, make_group("g", 2, affinity={"podGroupAffinity": terms}))
+    harness.submit(*(make_pod(f"g-{i}", cpu="2", group="g") for i in range(2)))
+    harness.settle()
+    assert {harness.node_of(f"g-{i}") for i in range(2)} <= {"l0", "l1"}
+
+
 def test_case_34_running_pods_bind_the_others_to_their_domain() -> None:
     harness = racks()
     assert names(harness, places(harness, ["rack"], bound=["middle-0"])) == ["middle"]
