@@ -48,6 +48,7 @@ class Domains:
         self.counts = Counts()
         self._pods = pods
         self._classes = classes
+        self._objects = objects
         self._wishes = Wishes(classes, self.tags, objects)
         self._members = _Members(classes, self._wishes)
         self._slots = 0
@@ -181,7 +182,7 @@ class Domains:
             self._wishes.forget((gone,))
 
     def _any_concern(self, rows: Rows) -> bool:
-        if self.populations or self.defaults:
+        if self.populations or (self.defaults and self._objects.may_select):
             return True
         return bool(self._classes.social[self._pods.class_id[rows]].any())
 

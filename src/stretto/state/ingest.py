@@ -104,7 +104,7 @@ class Ingest:
         """A run of binds, if all of them are our own."""
         cluster, pods = self._cluster, self._cluster.pods
         records = [event.record for event in events]
-        rows = [pods.row(record.uid) for record in records]
+        rows = pods.rows_of([record.uid for record in records])
         if None in rows or any(map(_DELETING, records)):
             return False
         index = np.array(rows, np.int64)

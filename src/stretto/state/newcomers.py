@@ -189,7 +189,8 @@ class Newcomers:
             new = tuples_of(Arrival, rows.tolist(), metas, repeat(False), uids, templates)
             cluster.changes.arrivals.extend(new)
         else:
-            self._part(rows.tolist(), events, (classes, templates), states, now)
+            kept = [row for row in cluster.pods.rows_of(uids) if row is not None]
+            self._part(kept, events, (classes, templates), states, now)  # a million share numbers
 
     def _part(
         self,

@@ -95,6 +95,11 @@ class Objects:
 
     # ------------------------------------------------------------ what is there
 
+    @property
+    def may_select(self) -> bool:
+        """Whether there is a service or controller at all that pods could be of."""
+        return bool(self.services or self.controllers)
+
     def find(self, identity: Identity) -> Wire | None:
         """An object, if it is known."""
         return self._known.get(identity)

@@ -5,7 +5,7 @@ A pod is a row of a few numbers and three strings, not an object: a million of t
 used again only after its pod has gone, and its serial tells the users apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -199,6 +199,10 @@ class Pods:
     def rows(self) -> npt.NDArray[np.int64]:
         """Every row in use, ascending."""
         return np.flatnonzero(self.state[: self._length] != PodState.GONE)
+
+    def rows_of(self, uids: Iterable[str]) -> list[int | None]:
+        """The row of each pod, ``None`` where there is none."""
+        return list(map(self._rows.get, uids))
 
     def are_new(self, uids: Sequence[str]) -> bool:
         """Whether no row is of such a pod, and no two of the uids are the same."""

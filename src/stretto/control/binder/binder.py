@@ -328,16 +328,10 @@ class Binder:
         index = np.asarray(rows, np.int64)
         slots = pods.slot[index].tolist()
         masks = pods.devices[index].tolist()
-        return [
-            Bind(
-                spaces[row],
-                texts[row],
-                uids[row],
-                names[slot],
-                self._cluster.bind_notes(row, mask) if mask else None,
-            )
-            for row, slot, mask in zip(rows, slots, masks, strict=True)
-        ]
+        notes = self._cluster.bind_notes
+        told = [notes(row, mask) if mask else None for row, mask in zip(rows, masks, strict=True)]
+        whose = ([column[row] for row in rows] for column in (spaces, texts, uids))
+        return list(map(Bind, *whose, [names[slot] for slot in slots], told))
 
     def _release(self, row: int, cause: ConflictCause) -> Refusals:
         """Give one claim back after the store has said no."""

@@ -169,14 +169,17 @@ class Judge:
 
     def _take_ports(self, plan: Plan, claims: list[int]) -> bool:
         """Host ports of claims that need nothing else beside amounts; all or none."""
-        cluster, ports = self._cluster, self._cluster.ledger.ports
-        for done, i in enumerate(claims):
-            wanted = cluster.classes[int(cluster.pods.class_id[plan.rows[i]])].ports
+        classes, ports = self._cluster.classes, self._cluster.ledger.ports
+        class_ids = self._cluster.pods.class_id[plan.rows[claims]].tolist()
+        wants = {class_id: classes[class_id].ports for class_id in dict.fromkeys(class_ids)}
+        for wanted in wants.values():
             ports.learn(wanted)
-            if not ports.free_on(int(plan.slots[i]), wanted):
+        slots = plan.slots[claims].tolist()
+        for done, (slot, class_id) in enumerate(zip(slots, class_ids, strict=True)):
+            if not ports.free_on(slot, wants[class_id]):
                 self._release_ports(plan, claims[:done])
                 return False
-            ports.take(int(plan.slots[i]), wanted)
+            ports.take(slot, wants[class_id])
         return True
 
     def _release_ports(self, plan: Plan, claims: list[int]) -> None:

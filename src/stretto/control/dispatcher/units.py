@@ -161,6 +161,8 @@ class Reader:
 
     def _merge(self, first: Notes, second: Notes) -> Notes:
         """Annotations say more exactly what labels say too; the pods of a gang say the same."""
+        if first == second:
+            return first
         if self._merged[0] is not first or self._merged[1] is not second:
             both = Notes(*(one or other for one, other in zip(first, second, strict=True)))
             self._merged = (first, second, both)
