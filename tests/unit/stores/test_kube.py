@@ -87,6 +87,15 @@ def test_an_eviction_that_takes_its_time_is_waited_for_while_the_pod_is_the_same
     assert server.asked == [f"POST {WEB}/eviction", f"GET {WEB}"]
 
 
+def test_a_pod_that_went_before_its_eviction_was_answered_was_evicted(server: Server) -> None:
+    async def slowly() -> web.Response:
+        await asyncio.sleep(0.8)
+        return status(201)
+
+    server.rules = [at("POST", "/eviction", slowly)]  # and nothing is there any more
+    assert server.store(PATIENT).evict([EVICTION])[0].outcome is Outcome.OK
+
+
 def test_an_eviction_that_a_server_tries_on_a_namesake_is_a_conflict_soon(server: Server) -> None:
     async def never() -> web.Response:
         await asyncio.sleep(60)

@@ -161,7 +161,9 @@ class Writes:
             try:
                 done, _ = await asyncio.wait((asked,), timeout=_EVICTED_WITHIN)
                 other = None if done else await self._another(eviction)
-                return other or await self._eviction_answer(eviction, await asked)
+                if other is not None and other.outcome is Outcome.CONFLICT:
+                    return other  # one that is not there may have gone by this very eviction
+                return await self._eviction_answer(eviction, await asked)
             finally:
                 asked.cancel()
 
