@@ -1,35 +1,20 @@
 """What a store makes of a server's answers, the strange ones too."""
 
-import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from aiohttp import web
-from msgspec.structs import replace
 
 from stretto.api.kinds import EVENT, POD, QUEUE
 from stretto.base.errors import NotAllowedError, TooOldError, UnreachableError
-from stretto.stores.store import (
-    Bind,
-    Code,
-    Event,
-    EventType,
-    Eviction,
-    Outcome,
-    Selection,
-    Watch,
-)
+from stretto.stores.store import Bind, Code, Event, EventType, Outcome, Selection, Watch
 from tests.unit.stores.kube_server import QUICK, Server, at, lines, once, pod, status
 
 BODY = b'{"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": []}}'
 BIND = Bind("default", "web", "uid-web", "n1")
-EVICTION = Eviction("default", "web", "uid-web")
-WEB = "/api/v1/namespaces/default/pods/web"
-PATIENT = replace(QUICK, answer=30.0, write_patience=30.0)
 
 
 @pytest.fixture
@@ -67,62 +52,6 @@ def test_a_write_that_stays_throttled_is_refused_with_what_the_server_asked(serv
     reply = server.store().create(POD, [BODY])[0]
     assert (reply.outcome, reply.code) == (Outcome.REFUSED, Code.TOO_MANY_REQUESTS)
     assert reply.retry_after == 7
-
-
-def test_an_eviction_costs_one_request(server: Server) -> None:
-    server.rules = [at("POST", "/eviction", lambda: status(201))]
-    assert server.store().evict([EVICTION])[0].outcome is Outcome.OK
-    assert server.asked == [f"POST {WEB}/eviction"]
-
-
-def test_an_eviction_that_takes_its_time_is_waited_for_while_the_pod_is_the_same(
-    server: Server,
-) -> None:
-    async def slowly() -> web.Response:
-        await asyncio.sleep(0.8)
-        return status(201)
-
-    server.rules = [at("POST", "/eviction", slowly), shows(pod("web", 5))]
-    assert server.store(PATIENT).evict([EVICTION])[0].outcome is Outcome.OK
-    assert server.asked == [f"POST {WEB}/eviction", f"GET {WEB}"]
-
-
-def test_a_pod_that_went_before_its_eviction_was_answered_was_evicted(server: Server) -> None:
-    async def slowly() -> web.Response:
-        await asyncio.sleep(0.8)
-        return status(201)
-
-    server.rules = [at("POST", "/eviction", slowly)]  # and nothing is there any more
-    assert server.store(PATIENT).evict([EVICTION])[0].outcome is Outcome.OK
-
-
-def test_an_eviction_that_a_server_tries_on_a_namesake_is_a_conflict_soon(server: Server) -> None:
-    async def never() -> web.Response:
-        await asyncio.sleep(60)
-        return status(409)
-
-    another = pod("web", 5)
-    another["metadata"]["uid"] = "another"
-    server.rules = [at("POST", "/eviction", never), shows(another)]
-    reply = server.store(PATIENT).evict([EVICTION])[0]
-    assert (reply.outcome, reply.code) == (Outcome.CONFLICT, Code.CONFLICT)
-    assert "uid another" in reply.message
-
-
-def test_a_budget_that_keeps_a_namesake_says_nothing_of_the_pod_that_was(server: Server) -> None:
-    refusal = {"code": 429, "details": {"causes": [{"reason": "DisruptionBudget"}]}}
-    another = pod("web", 5)
-    another["metadata"]["uid"] = "another"
-    server.rules = [
-        at("POST", "/eviction", lambda: web.json_response(refusal, status=429)),
-        shows(another),
-    ]
-    assert server.store().evict([EVICTION])[0].outcome is Outcome.CONFLICT
-
-
-def shows(found: dict[str, Any]) -> Callable[[web.Request], Any]:
-    """A rule that shows a pod."""
-    return at("GET", "/pods/web", lambda: web.json_response(found))
 
 
 def test_a_write_that_failed_inside_is_unknown_and_not_sent_again(server: Server) -> None:

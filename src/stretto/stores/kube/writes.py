@@ -1,6 +1,5 @@
 """Writes: what each verb sends, and what its answer means."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -39,8 +38,6 @@ _UPDATE_TRIES: Final = 3
 """How often an update of whatever is there is made anew, when somebody else was quicker."""
 _TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
 """How an API server refuses, with status 500, to evict a pod under two budgets."""
-_EVICTED_WITHIN: Final = 0.5
-"""Seconds after which an eviction that is not answered is looked after."""
 _ENCODE: Final = msgspec.json.encode
 
 
@@ -147,51 +144,30 @@ class Writes:
         return await self._sender.all(binds, Lane.BIND, _key, send)
 
     async def evict(self, evictions: Sequence[Eviction]) -> Replies:
-        """Evict pods; the uid makes sure that no namesake goes.
-
-        Where that is to go, a server tries ten seconds long before it says no. So one that takes
-        its time is looked at meanwhile, and so is a pod that may not go: it may be another one.
-        """
+        """Evict pods. A namesake is looked for first: the server would try ten seconds long."""
 
         async def send(eviction: Eviction, batch: Batch) -> Reply:
-            path = self._timed(single(POD, eviction.namespace, eviction.name, "eviction"))
-            request = Request("POST", path, _eviction(eviction))
-            write = Write(Lane.EVICT, request, "create pods/eviction")
-            asked = asyncio.ensure_future(self._sender.write(write, batch))
+            what = "create pods/eviction"
             try:
-                done, _ = await asyncio.wait((asked,), timeout=_EVICTED_WITHIN)
-                other = None if done else await self._another(eviction)
-                if other is not None and other.outcome is Outcome.CONFLICT:
-                    return other  # one that is not there may have gone by this very eviction
-                return await self._eviction_answer(eviction, await asked)
-            finally:
-                asked.cancel()
+                old = await self._reads.get(POD, eviction.namespace, eviction.name)
+            except StrettoError as error:
+                return Reply(Outcome.REFUSED, Code.UNAVAILABLE, f"{what}: {error}")
+            if old is None:
+                return _absent(POD, eviction.namespace, eviction.name)
+            if old.uid != eviction.uid:
+                return _other(old)
+            path = self._timed(single(POD, eviction.namespace, eviction.name, "eviction"))
+            write = Write(Lane.EVICT, Request("POST", path, _eviction(eviction)), what)
+            answer = await self._sender.write(write, batch)
+            if isinstance(answer, Reply):
+                if _TWO_BUDGETS in answer.message:
+                    return Reply(Outcome.REFUSED, Code.INTERNAL, answer.message)
+                return answer
+            if answer.status in (200, 201):
+                return Reply(Outcome.OK)
+            return refused(answer, what)
 
         return await self._sender.all(evictions, Lane.EVICT, _key, send)
-
-    async def _eviction_answer(self, eviction: Eviction, answer: Answer | Reply) -> Reply:
-        """What an answer means; a no may be about a namesake."""
-        if isinstance(answer, Reply):
-            if _TWO_BUDGETS not in answer.message:
-                return answer
-            reply = Reply(Outcome.REFUSED, Code.INTERNAL, answer.message)
-        elif answer.status in (200, 201):
-            return Reply(Outcome.OK)
-        else:
-            reply = refused(answer, "create pods/eviction")
-        if reply.code is Code.NOT_FOUND:
-            return reply
-        return await self._another(eviction) or reply
-
-    async def _another(self, eviction: Eviction) -> Reply | None:
-        """The reply to an eviction whose pod is not there (any more); ``None`` while it is."""
-        try:
-            found = await self._reads.get(POD, eviction.namespace, eviction.name)
-        except StrettoError:
-            return None
-        if found is None:
-            return _absent(POD, eviction.namespace, eviction.name)
-        return _other(found) if found.uid != eviction.uid else None
 
     # ------------------------------------------------------------ inside
 
