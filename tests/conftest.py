@@ -1,6 +1,7 @@
 """What all tests share: how hard properties look, and the data that may stand beside the clone."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# A shell that runs the suite in the background has it ignore Ctrl-C, and so would every program
+# that a test starts and then interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 
