@@ -214,12 +214,25 @@ def all_powerful(plane: ControlPlane, account: str) -> str:
     """A service account that may do everything; its uid."""
     accounts = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
     plane.ask("POST", accounts, json.dumps({"metadata": {"name": account}}).encode())
+    _empower(plane, {"kind": "ServiceAccount", "name": account, "namespace": SPACE})
+    return str(item(plane, f"{accounts}/{account}")["metadata"]["uid"])
+
+
+def no_master(plane: ControlPlane, user: str) -> None:
+    """A user may do everything; who belongs to system:masters is never turned away (429)."""
+    _empower(plane, {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user})
+
+
+def turned_away(plane: ControlPlane, user: str) -> int:
+    """How many requests of a user the server had no time for; it must keep an audit log."""
+    return sum(call.response_status.code == 429 for call in plane.audit(user))
+
+
+def _empower(plane: ControlPlane, whom: dict[str, str]) -> None:
     ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
-    whom = {"kind": "ServiceAccount", "name": account, "namespace": SPACE}
-    binding = {"metadata": {"name": account}, "roleRef": ref, "subjects": [whom]}
+    binding = {"metadata": {"name": whom["name"]}, "roleRef": ref, "subjects": [whom]}
     plane.ask("POST", f"{RBAC}/clusterrolebindings", json.dumps(binding).encode())
     rights_settle(plane)
-    return str(item(plane, f"{accounts}/{account}")["metadata"]["uid"])
 
 
 def kubectl(plane: ControlPlane, *words: str) -> str:

@@ -15,7 +15,7 @@ from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Event, Patch
 from tests.contract.kube_subject import kube_subject
-from tests.kube.daemon import put, until
+from tests.kube.daemon import no_master, put, turned_away, until
 from tests.kube.ground import QUICK, Ground, ground_on
 from tests.kube.picture import done
 
@@ -82,10 +82,11 @@ def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
 def busy() -> Iterator[ControlPlane]:
     """A server that notes who asks what, and does two writes at a time."""
     flags = ("--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=2")
-    config = ControlPlaneConfig(users=(User("us", ("system:masters",)),), audited=True, flags=flags)
+    config = ControlPlaneConfig(users=(User("us"),), audited=True, flags=flags)
     with ControlPlane(config) as plane:
         plane.install()
         kube_subject(plane)
+        no_master(plane, "us")
         yield plane
 
 
@@ -109,14 +110,16 @@ def test_case_38_telling_why_pods_wait_starves_no_bind(crowd: Ground) -> None:
     before = Counter(calls[:last])
     told = before["patch pods/status"] + before["create events"] + before["patch events"]
     assert told <= 4 * before["create pods/binding"]
+    assert turned_away(crowd.site, "us") > 0
     crowd.laws_hold()
 
 
 def test_case_39_a_busy_server_delays_and_loses_nothing(crowd: Ground) -> None:
-    there = len(crowd.bound())
+    there, before = len(crowd.bound()), turned_away(crowd.site, "us")
     crowd.nodes("n1", cpu="64")
     crowd.pods(*(f"more-{number}" for number in range(80)), cpu="10m")
     crowd.go(crowd.all_bound(there + 80))
     names = [json.loads(each.body)["metadata"]["name"] for each in crowd.near.list(POD).records]
     assert len(names) == len(set(names))
+    assert turned_away(crowd.site, "us") > before
     crowd.laws_hold()

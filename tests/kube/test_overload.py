@@ -7,10 +7,11 @@ import pytest
 from stretto.api.kinds import POD
 from stretto.base.rng import Rng
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
+from stretto.lab.kube.credentials import User
 from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind, Outcome
-from tests.kube.daemon import put
+from tests.kube.daemon import no_master, put, turned_away
 from tests.kube.picture import SPACE, done, pods
 
 pytestmark = pytest.mark.kube
@@ -24,13 +25,15 @@ NARROW = (
 @pytest.fixture(scope="module")
 def narrow() -> Iterator[ControlPlane]:
     """A server that does two writes at a time and refuses the others."""
-    with ControlPlane(ControlPlaneConfig(flags=NARROW)) as plane:
+    config = ControlPlaneConfig(users=(User("us"),), audited=True, flags=NARROW)
+    with ControlPlane(config) as plane:
         put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})
+        no_master(plane, "us")
         yield plane
 
 
 def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane) -> None:
-    store = KubeStore(KubeconfigAccess(narrow.kubeconfig), Rng(1))
+    store = KubeStore(KubeconfigAccess(narrow.kubeconfig_of("us")), Rng(1))
     names = [f"p{number}" for number in range(60)]
     records = {}
     while names:  # what is refused within the patience is tried again by whoever wanted it
@@ -39,11 +42,13 @@ def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane) -> None:
         records |= {n: done(r) for n, r in zip(names, replies, strict=True) if r.record}
         names = [name for name in names if name not in records]
     assert len(store.list(POD).records) == 60
+    assert turned_away(narrow, "us") > 0
     store.close()
 
 
 def test_binds_come_through_a_storm(narrow: ControlPlane) -> None:
-    store = KubeStore(KubeconfigAccess(narrow.kubeconfig), Rng(2))
+    store = KubeStore(KubeconfigAccess(narrow.kubeconfig_of("us")), Rng(2))
+    before = turned_away(narrow, "us")
     waiting = {r.name: r for r in store.list(POD).records if not r.node}
     for _ in range(20):
         binds = [Bind(SPACE, name, record.uid, "n1") for name, record in waiting.items()]
@@ -54,4 +59,5 @@ def test_binds_come_through_a_storm(narrow: ControlPlane) -> None:
             break
     assert not waiting
     assert {record.node for record in store.list(POD).records} == {"n1"}
+    assert turned_away(narrow, "us") > before
     store.close()
