@@ -108,13 +108,14 @@ class Sender:
                 return self._without(write, maybe, batch.gone)
             asked = None
             try:
-                async with gate:
+                async with gate as entered:
                     answer = await self.line.exchange(write.request)
                 if not _is_for_now(answer):
+                    gate.answered()
                     return answer
                 why, asked = status_of(answer).message, answer.retry_after
                 if answer.status == 429:
-                    gate.hold(min(asked or 0.0, self.options.longest_wait))
+                    gate.hold(min(asked or 0.0, self.options.longest_wait), entered)
                 else:
                     maybe = why
             except NotSentError as error:

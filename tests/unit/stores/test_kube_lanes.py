@@ -1,0 +1,106 @@
+"""The way into a lane: as wide as the server has time for."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stretto.stores.kube.lanes import Gate
+
+
+class Server:
+    """A server that has time for so many requests at once, and turns the others away."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.inside = self.widest = self.turned_away = self.done = 0
+
+    async def ask(self, gate: Gate, pause: float) -> None:
+        """A request that is sent until it is answered."""
+        while True:
+            async with gate as entered:
+                self.inside += 1
+                self.widest = max(self.widest, self.inside)
+                well = self.inside <= self.most
+                await asyncio.sleep(0)
+                self.inside -= 1
+            if well:
+                gate.answered()
+                self.done += 1
+                return
+            self.turned_away += 1
+            gate.hold(pause, entered)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, 20))
+
+
+async def flood(gate: Gate, server: Server, requests: int, pause: float = 0.001) -> None:
+    await asyncio.gather(*(server.ask(gate, pause) for _ in range(requests)))
+
+
+def test_no_more_are_inside_than_the_lane_is_wide() -> None:
+    gate, server = Gate(4), Server(most=100)
+    run(flood(gate, server, 50))
+    assert (server.done, server.widest, gate.room) == (50, 4, 4)
+
+
+def test_what_is_turned_away_together_narrows_the_lane_once() -> None:
+    async def work() -> None:
+        gate = Gate(32)
+        entered = [await gate.__aenter__() for _ in range(32)]
+        for each in entered:
+            gate.hold(0.0, each)
+        assert gate.room == 16
+
+    run(work())
+
+
+def test_a_lane_finds_what_a_busy_server_has_time_for() -> None:
+    gate, server = Gate(32), Server(most=1)
+    run(flood(gate, server, 200))
+    assert server.done == 200
+    assert server.turned_away < 100, "as many as at once again and again would be thousands"
+
+
+def test_a_lane_is_wide_again_once_the_server_is_idle() -> None:
+    gate, server = Gate(8), Server(most=1)
+    run(flood(gate, server, 50))
+    assert gate.room < 8
+    server.most = 100
+    run(flood(gate, server, 400))
+    assert gate.room == 8
+
+
+def test_who_gives_up_waiting_leaves_the_way_to_others() -> None:
+    async def work() -> None:
+        gate = Gate(1)
+        await gate.__aenter__()
+        waiting = [asyncio.ensure_future(gate.__aenter__()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await gate.__aexit__()
+        waiting[1].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting[1]
+        await waiting[2]
+
+    run(work())
+
+
+@given(
+    width=st.integers(1, 12), most=st.integers(1, 12), pauses=st.sampled_from([0.0, 0.001]),
+    requests=st.integers(1, 60),
+)  # fmt: skip
+def test_every_request_is_answered_in_the_end(
+    width: int, most: int, pauses: float, requests: int
+) -> None:
+    gate, server = Gate(width), Server(most)
+    run(flood(gate, server, requests, pauses))
+    assert server.done == requests
+    assert server.widest <= width
+    assert 1 <= gate.room <= width
