@@ -28,6 +28,10 @@ class Block(NamedTuple):
     text: str
 
 
+LONGEST = 120.0
+"""Seconds that any block of a page may take; the longest takes fifteen."""
+
+
 def blocks(page: Path) -> Iterator[Block]:
     """The shell blocks of a page, in order."""
     for mark, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
@@ -44,7 +48,13 @@ def shell(plane: ControlPlane, text: str, folder: Path) -> subprocess.CompletedP
         **{f"HELM_{name}_HOME": str(folder / name) for name in ("CACHE", "CONFIG", "DATA")},
     }
     command = ["bash", "-euo", "pipefail", "-c", text]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    try:
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired as error:
+        parts = "\n".join(f"{name}:\n{part.said()}" for name, part in plane.parts.items())
+        raise AssertionError(f"{text}\nprinted {error.stdout!r}, and waits\n{parts}") from error
 
 
 class Deployed(Daemon):

@@ -81,7 +81,7 @@ def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
 @pytest.fixture(scope="module")
 def busy() -> Iterator[ControlPlane]:
     """A server that notes who asks what, and does two writes at a time."""
-    flags = ("--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=2")
+    flags = ("--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1")
     config = ControlPlaneConfig(users=(User("us"),), audited=True, flags=flags)
     with ControlPlane(config) as plane:
         plane.install()
@@ -100,7 +100,7 @@ def crowd(busy: ControlPlane) -> Iterator[Ground]:
 def test_case_38_telling_why_pods_wait_starves_no_bind(crowd: Ground) -> None:
     crowd.nodes("n0", cpu="64")
     crowd.synced()
-    crowd.pods(*(f"big-{number}" for number in range(150)), cpu="999")
+    crowd.pods(*(f"big-{number}" for number in range(80)), cpu="999")
     crowd.go(lambda: "Insufficient" in crowd.why("big-0"))
     begin = len(crowd.site.audit("us"))
     crowd.pods(*(f"small-{number}" for number in range(40)), cpu="10m")
@@ -117,8 +117,8 @@ def test_case_38_telling_why_pods_wait_starves_no_bind(crowd: Ground) -> None:
 def test_case_39_a_busy_server_delays_and_loses_nothing(crowd: Ground) -> None:
     there, before = len(crowd.bound()), turned_away(crowd.site, "us")
     crowd.nodes("n1", cpu="64")
-    crowd.pods(*(f"more-{number}" for number in range(80)), cpu="10m")
-    crowd.go(crowd.all_bound(there + 80))
+    crowd.pods(*(f"more-{number}" for number in range(40)), cpu="10m")
+    crowd.go(crowd.all_bound(there + 40))
     names = [json.loads(each.body)["metadata"]["name"] for each in crowd.near.list(POD).records]
     assert len(names) == len(set(names))
     assert turned_away(crowd.site, "us") > before

@@ -18,13 +18,13 @@ pytestmark = pytest.mark.kube
 
 NARROW = (
     "--enable-priority-and-fairness=false",
-    "--max-mutating-requests-inflight=2",
+    "--max-mutating-requests-inflight=1",
 )
 
 
 @pytest.fixture(scope="module")
 def narrow() -> Iterator[ControlPlane]:
-    """A server that does two writes at a time and refuses the others."""
+    """A server that does one write at a time and refuses the others."""
     config = ControlPlaneConfig(users=(User("us"),), audited=True, flags=NARROW)
     with ControlPlane(config) as plane:
         put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,8 @@ def test_a_killed_run_goes_on_and_binds_nothing_twice(place: Path, size: int) ->
 def test_a_killed_run_keeps_the_laws(place: Path) -> None:
     killed_after(place / "run.db", 800_000)
     told = finish("many.yaml", "--store", "sqlite:run.db")
-    run = LoadedRun(Records().find(str(told["record"])))
-    assert check_all(run.scene.cluster) == []
+    with closing(LoadedRun(Records().find(str(told["record"])))) as run:
+        assert check_all(run.scene.cluster) == []
     assert (told["placed"], told["pending"]) == (300 * 17, 900)
 
 
@@ -135,7 +136,8 @@ def test_an_interrupted_run_is_recorded_and_goes_on_where_its_time_stopped(place
     _, _, err = ended_by(signal.SIGTERM, "sqlite:run.db")
     print(err)
     part = json.loads((place / "part.json").read_text())
-    assert LoadedRun(Records().find()).facts.interrupted
+    with closing(LoadedRun(Records().find())) as run:
+        assert run.facts.interrupted
     told = finish("slow.yaml", "--store", "sqlite:run.db", "--speed", "100")
     assert (told["placed"], told["resumed"]) == (400, True)
     assert sum(told["placed_by_shard"].values()) == 400 - part["placed"]  # type: ignore[attr-defined]

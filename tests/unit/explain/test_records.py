@@ -1,6 +1,8 @@
 """The record of a run: everything comes back, and the folder keeps the latest."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from stretto.explain.why import explain_pod, explain_pod_on
 from stretto.testing import Harness, make_node, make_pod
 
 NUMPY = {"tier": "numpy"}
+Opened = Callable[[Path], RecordFile]
+Loaded = Callable[[Path], LoadedRun]
 FACTS = RunFacts(
     name="r",
     source="s.yaml",
@@ -27,6 +31,20 @@ FACTS = RunFacts(
     scheduler_names=("stretto",),
     summary={"placed": 3},
 )
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    """Opens records, and closes them in the end."""
+    with ExitStack() as held:
+        yield lambda path: held.enter_context(closing(RecordFile(path)))
+
+
+@pytest.fixture
+def loaded() -> Iterator[Loaded]:
+    """Loads records, and closes them in the end."""
+    with ExitStack() as held:
+        yield lambda path: held.enter_context(closing(LoadedRun(path)))
 
 
 @pytest.fixture
@@ -54,13 +72,13 @@ def record(harness: Harness, tmp_path: Path) -> Path:
 
 
 def test_every_object_comes_back_byte_for_byte_but_for_shared_names(
-    harness: Harness, record: Path
+    harness: Harness, record: Path, opened: Opened
 ) -> None:
-    kept = {r.uid: r for r in RecordFile(record).objects(NODE)}
+    kept = {r.uid: r for r in opened(record).objects(NODE)}
     assert {r.uid: r.body for r in harness.store.list(NODE).records} == {
         uid: r.body for uid, r in kept.items()
     }
-    pods = {r.name: r for r in RecordFile(record).objects(POD)}
+    pods = {r.name: r for r in opened(record).objects(POD)}
     assert pods["web-2"].body == harness.store.get(POD, "default", "web-2").body  # type: ignore[union-attr]
     assert pods["gpu"].annotations == {"stretto.dev/gpu-devices": "0"}
 
@@ -72,46 +90,46 @@ def test_bodies_of_one_template_are_kept_once(record: Path) -> None:
     assert count == len(["node", "web", "gpu", "alien", "group", "gang member"])
 
 
-def test_the_facts_of_the_run_come_back(record: Path) -> None:
-    assert RecordFile(record).facts() == FACTS
+def test_the_facts_of_the_run_come_back(record: Path, opened: Opened) -> None:
+    assert opened(record).facts() == FACTS
 
 
 @pytest.mark.parametrize("pod", ["web-0", "web-3", "gpu", "g-1"])
 def test_a_record_answers_as_the_living_plane_does(
-    harness: Harness, record: Path, pod: str
+    harness: Harness, record: Path, pod: str, loaded: Loaded
 ) -> None:
     plane = harness.plane
     live = explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), pod)
-    said = explain_pod(LoadedRun(record).scene, pod)
+    said = explain_pod(loaded(record).scene, pod)
     assert (said.dominant, said.nodes, said.node) == (live.dominant, live.nodes, live.node)
     assert said.cures == live.cures
 
 
-def test_why_not_there_is_answered_from_a_record(record: Path) -> None:
-    said = explain_pod_on(LoadedRun(record).scene, "web-3", "n0")
+def test_why_not_there_is_answered_from_a_record(record: Path, loaded: Loaded) -> None:
+    said = explain_pod_on(loaded(record).scene, "web-3", "n0")
     assert "2.1 cores short" in said.sentence
 
 
-def test_a_placed_pod_has_its_steps(record: Path) -> None:
-    steps = explain_pod(LoadedRun(record).scene, "web-0").steps
+def test_a_placed_pod_has_its_steps(record: Path, loaded: Loaded) -> None:
+    steps = explain_pod(loaded(record).scene, "web-0").steps
     assert [step.step for step in steps] == ["seen", "placed"]
     assert "by shard 0" in steps[1].detail
 
 
-def test_a_pending_pod_has_its_failed_attempts(record: Path) -> None:
-    said = explain_pod(LoadedRun(record).scene, "web-3")
+def test_a_pending_pod_has_its_failed_attempts(record: Path, loaded: Loaded) -> None:
+    said = explain_pod(loaded(record).scene, "web-3")
     assert said.steps[-1].step == "no place"
     assert said.failed_attempts == 1
 
 
-def test_a_pod_of_another_scheduler_is_named_as_such(record: Path) -> None:
-    said = explain_pod(LoadedRun(record).scene, "alien")
+def test_a_pod_of_another_scheduler_is_named_as_such(record: Path, loaded: Loaded) -> None:
+    said = explain_pod(loaded(record).scene, "alien")
     assert said.dominant is not None
     assert said.dominant.code is Code.OTHER_SCHEDULER
 
 
-def test_units_keep_their_members_and_minimum(record: Path) -> None:
-    unit = explain_pod(LoadedRun(record).scene, "g-0").unit
+def test_units_keep_their_members_and_minimum(record: Path, loaded: Loaded) -> None:
+    unit = explain_pod(loaded(record).scene, "g-0").unit
     assert unit is not None
     assert (unit.min_member, unit.placed, unit.waiting) == (3, 0, 3)
 

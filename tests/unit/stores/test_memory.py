@@ -332,7 +332,7 @@ def test_a_patch_that_cannot_be_is_invalid(patch: dict[str, object]) -> None:
 
 def test_a_body_that_is_too_deep_or_too_long_is_invalid() -> None:
     store = memory()
-    deep = b'{"metadata":{"name":"a"},"data":' + b"[" * 5000 + b"]" * 5000 + b"}"
+    deep = b'{"metadata":{"name":"a"},"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     long = bodies.pod("b", annotations={"x": "y" * (3 << 20)})
     pods = [deep.replace(b'"data"', b'"spec":{},"data"'), long]
     assert [reply.code for reply in store.create(POD, pods)] == [Code.INVALID] * 2
