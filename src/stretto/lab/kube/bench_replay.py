@@ -3,7 +3,7 @@
 It runs as a process of its own (``python -m stretto.lab.kube.bench_replay KUBECONFIG PLAN OUT``),
 as a scheduler does, through the client that Stretto has. Binds, evictions, nominations and what
 PodGroups are told go out side by side, each in its lane; they do not wait for one another as a
-scheduler must.
+scheduler must, but for nominations: the server refuses those of pods that are bound.
 """
 
 import sys
@@ -86,14 +86,14 @@ def addressed(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
 def replay(store: Store, plan: WritePlan, clock: Clock) -> Replayed:
     """Send everything and wait for every answer."""
     began = clock.monotonic()
-    with ThreadPoolExecutor(4) as threads:
-        binds = threads.submit(_all, plan.binds, store.bind)
+    with ThreadPoolExecutor(2) as threads:
         rest = [
             threads.submit(_all, plan.evictions, store.evict),
-            threads.submit(_all, plan.nominations, lambda some: store.patch_status(POD, some)),
             threads.submit(_all, plan.statuses, lambda some: store.patch_status(POD_GROUP, some)),
         ]
-        bound, sent = binds.result(), sum(each.result() for each in rest)
+        nominated = _all(plan.nominations, lambda some: store.patch_status(POD, some))
+        bound = _all(plan.binds, store.bind)
+        sent = nominated + sum(each.result() for each in rest)
     return Replayed(clock.monotonic() - began, bound, len(plan) - bound - sent)
 
 
