@@ -15,7 +15,7 @@ from stretto.api.validation import validate
 from stretto.base.errors import InputError
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.tools import missing
-from tests.kube.daemon import node, put, rights_settle
+from tests.kube.daemon import ready_nodes, rights_settle
 from tests.kube.deployed import ACCOUNT, ROOT, Block, Deployed, blocks, shell
 
 pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
@@ -45,7 +45,7 @@ UNUSED = {
 def cluster() -> Iterator[ControlPlane]:
     """A cluster as users have one: controllers, kube-scheduler, and nodes (simulated)."""
     with ControlPlane(ControlPlaneConfig(parts=PARTS, audited=True)) as plane:
-        put(plane, "/api/v1/nodes", *(node(f"n{number}") for number in range(3)))
+        ready_nodes(plane, "n0", "n1", "n2", cpu="8")
         yield plane
 
 
