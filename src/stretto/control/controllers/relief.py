@@ -18,6 +18,7 @@ from stretto.api.kinds import EVENT, POD
 from stretto.api.meta import OwnerReference
 from stretto.base.clock import Clock
 from stretto.control.controllers.lane import LaneOf
+from stretto.control.controllers.owners import maker_of
 from stretto.control.wording import relief_event
 from stretto.state.cluster import Cluster
 from stretto.state.evictions import EvictionCause, EvictionOrder
@@ -27,8 +28,6 @@ from stretto.stores.store import Record, Store
 
 LOOKS: Final = 3
 """Looks at a node before it is relieved: what is over only for a moment is not seen so often."""
-_PLACED_BY_NODES: Final = frozenset({"DaemonSet", "Node"})
-"""Owners whose next pod would come to the same node."""
 
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
@@ -169,9 +168,8 @@ class Relief:
             return None
         pod = _DECODER.decode(record.body)
         begun = pod.status.phase not in ("", "Pending") or pod.status.start_time
-        owner = next((each for each in pod.metadata.owner_references if each.controller), None)
         ours = pod.spec.scheduler_name in self._cluster.config.scheduler_names
-        comes_back = owner is not None and owner.kind not in _PLACED_BY_NODES
+        comes_back = maker_of(pod.metadata.owner_references) is not None
         return record if ours and comes_back and not begun else None
 
     def _tell(self, records: list[Record], node: str) -> None:

@@ -21,6 +21,7 @@ from stretto.api.meta import OwnerReference
 from stretto.base.clock import Clock
 from stretto.control.controllers.lane import Lane, LaneOf
 from stretto.control.controllers.movements import Movements
+from stretto.control.controllers.owners import maker_of
 from stretto.control.controllers.rescheduler_plan import (
     DefragPlan,
     Limits,
@@ -148,16 +149,15 @@ class Rescheduler:
             self._forget(hint)
 
     def owner_of(self, row: int) -> str:
-        """``Kind/namespace/name`` of a pod's controller; empty where it has none."""
+        """``Kind/namespace/name`` of who makes a pod again; empty where nobody does."""
         pods = self._cluster.pods
         record = self._store.get(POD, pods.namespace[row], pods.name[row])
         if record is None or record.uid != pods.uid[row]:
             return ""
         text = decode_pod_head(record.body).metadata.owner_references
         owners = _OWNERS.decode(text) if text is not NO_BYTES else ()
-        owner = next((each for each in owners if each.controller), None)
-        known = owner is not None and owner.kind not in ("DaemonSet", "Node")
-        return f"{owner.kind}/{pods.namespace[row]}/{owner.name}" if owner and known else ""
+        maker = maker_of(owners)
+        return f"{maker.kind}/{pods.namespace[row]}/{maker.name}" if maker is not None else ""
 
     def _forget(self, hint: tuple[float, str, str, int]) -> None:
         self._hints.remove(hint)

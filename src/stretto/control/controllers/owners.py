@@ -1,0 +1,15 @@
+"""Who makes a pod again when it has gone, on a node that may be another one."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from stretto.api.meta import OwnerReference
+
+_BY_NODE: Final = frozenset({"DaemonSet", "Node"})
+"""Owners whose next pod would come to the same node."""
+
+
+def maker_of(owners: Iterable[OwnerReference]) -> OwnerReference | None:
+    """The controller among a pod's owners that would make it again for any node, or ``None``."""
+    owner = next((each for each in owners if each.controller), None)
+    return None if owner is None or owner.kind in _BY_NODE else owner
