@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from stretto.api.kinds import (
+    CUSTOM_NODE_RESOURCE,
     KINDS,
     NM_NODE,
     NODE,
@@ -41,6 +42,7 @@ from stretto.explain.record_file import RecordFile, Standing
 from stretto.explain.recorder import StepBatch
 from stretto.state.cluster import Cluster, ClusterConfig
 from stretto.state.ingest import Ingest
+from stretto.state.topology_ingest import apply_reports
 from stretto.stores.store import Event, EventType, Record
 
 SCHEMA: Final = "stretto.doctor/v1"
@@ -151,6 +153,7 @@ def subject_of(records: Sequence[Record], scheduler_names: frozenset[str]) -> Su
     ingest.priorities(_added(_of(records, PRIORITY_CLASS)))
     ingest.nodes(_added(_of(records, NODE)))
     ingest.managers.apply(_added(_of(records, NM_NODE)))
+    apply_reports(cluster, _added(_of(records, CUSTOM_NODE_RESOURCE)))
     ingest.groups(_added(_of(records, POD_GROUP)))
     ingest.pods(_added(_of(records, POD)), 0.0)
     return Subject(cluster, records)

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import NM_NODE, NODE, POD, POD_GROUP, PRIORITY_CLASS
+from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NM_NODE, NODE, POD, POD_GROUP, PRIORITY_CLASS
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.control.dispatcher.tenancy import QueueFacts
 from stretto.control.dispatcher.views import Views
@@ -34,6 +34,7 @@ from stretto.state.columns import Columns
 from stretto.state.ingest import Ingest
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
+from stretto.state.topology_ingest import apply_reports
 from stretto.state.units import Unit, Units
 from stretto.state.whole import apply_objects
 from stretto.stores.store import Event, EventType, Record
@@ -299,6 +300,7 @@ def _fill(cluster: Cluster, file: RecordFile) -> dict[int, Standing]:
     ingest.priorities(_added(file.objects(PRIORITY_CLASS)))
     ingest.nodes(_added(file.objects(NODE)))
     ingest.managers.apply(_added(file.objects(NM_NODE)))
+    apply_reports(cluster, _added(file.objects(CUSTOM_NODE_RESOURCE)))
     ingest.groups(_added(file.objects(POD_GROUP)))
     ingest.pods(list(_added(file.objects(POD))), 0.0)
     found = {}
