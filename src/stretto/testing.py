@@ -128,7 +128,8 @@ def make_report(
 
     ``numas`` has what each NUMA node gives to pods. ``more`` may hold ``gpus`` (numbers of the GPUs
     in each), ``held`` (allocations of each: consumer to amounts), ``used`` (CPU and memory really
-    used), ``at`` (RFC 3339 time of that), ``created`` and ``zone`` (merged into each zone).
+    used), ``at`` (RFC 3339 time of that), ``created``, ``zone`` (merged into each) and ``pool``
+    (what best-effort pods may take).
     """
     per_socket = -(-len(numas) // sockets)
     zones = []
@@ -151,6 +152,8 @@ def make_report(
             if (part := zones[s * per_socket : (s + 1) * per_socket])
         ]
     }
+    if "pool" in more:
+        status["resources"] = {"allocatable": dict(more["pool"]), "capacity": dict(more["pool"])}
     if "used" in more:
         usage = {"genericUsage": more["used"]}
         status["nodeMetricStatus"] = {"updateTime": more.get("at", ""), "nodeMetric": usage}

@@ -45,9 +45,13 @@ NODE_MANAGER: Final = "node-manager"
 LAUNCHERS: Final = (KUBELET, NODE_MANAGER)
 """Agents of a node that start pods; the first where a pod says nothing."""
 
+BEST_EFFORT: Final = "best-effort"
+RESOURCE_TYPES: Final = ("guaranteed", BEST_EFFORT)
+"""What a pod takes from: its node, as where it says nothing, or the node's pool."""
+
 _DECISION: Final = (SELECTED, ASSUMED_NODE, CROSS_NODE, NOMINATED_NODE)
 _KINDS: Final = {
-    RESOURCE_TYPE: ("guaranteed", "best-effort"),
+    RESOURCE_TYPE: RESOURCE_TYPES,
     LAUNCHER: LAUNCHERS,
 }
 

@@ -35,8 +35,8 @@ from stretto.state.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.domain_terms import NO_WANTS, Wants, is_social
 from stretto.state.likeness import SHARED_BODIES
 from stretto.state.resizing import told_in
-from stretto.state.resources import FIRST_NAMES, PODS, Resources, check_amounts
-from stretto.state.topology_notes import NO_ASKS, Asks, has_notes, own_notes, read_asks
+from stretto.state.resources import FIRST_NAMES, PODS, Resources, check_amounts, from_pool
+from stretto.state.topology_notes import NO_ASKS, Asks, asks_of, has_notes, own_notes
 
 GPU: Final = "nvidia.com/gpu"
 """Resource whose pieces are managed as devices by default."""
@@ -314,6 +314,9 @@ class Classes:
             _device_request(kind, amounts.pop(kind), head.metadata)
             for kind in sorted(self.device_kinds & amounts.keys())
         )
+        asks = asks_of(head.metadata)
+        if asks.best_effort and self._resources.pools:
+            amounts = from_pool(amounts)
         column, where = self._resources.asked, f"{_name(head.metadata)}, requests"
         asked = tuple(sorted((column(name, where), n) for name, n in amounts.items() if n))
         return PodClass(
@@ -323,7 +326,7 @@ class Classes:
             requests=asked,
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
-            asks=_asks(head.metadata),
+            asks=asks,
             images=image_names(head) if self.by_image else (),
             mounts=mounted_images(head) if self.by_image else (),
         )
@@ -373,13 +376,6 @@ def _placing_notes(meta: MetaHead) -> bytes:
     if has_notes(raw):
         return own_notes(raw) + (raw if _OWN_ANNOTATIONS in raw else b"")
     return raw if _OWN_ANNOTATIONS in raw else b""
-
-
-def _asks(meta: MetaHead) -> Asks:
-    """What a pod's annotations ask of topology and rules."""
-    if meta.annotations is NO_BYTES or not has_notes(bytes(meta.annotations)):
-        return NO_ASKS
-    return read_asks(_ANNOTATIONS.decode(meta.annotations) or {}, _name(meta))
 
 
 def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:

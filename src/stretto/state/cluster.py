@@ -72,7 +72,7 @@ class Cluster:
         #: What it was told.
         self.config = config if config is not None else ClusterConfig()
         #: Exact amounts by slot.
-        self.ledger = Ledger(self.config.fan_out)
+        self.ledger = Ledger(self.config.fan_out, pools=not self.config.whole)
         #: Static facts by slot.
         self.nodes = Nodes(images=self.config.images)
         #: NUMA nodes of machines, and who holds what of them.
@@ -220,6 +220,7 @@ class Cluster:
             return
         layout, problems = self.nodes.reports.settle(name, slot)
         key = f"customnoderesource {name}"
+        self.ledger.set_pool(slot, layout.pool)
         if layout.numbers or slot in self.topology.numbers:
             problems += self.topology.install(slot, layout, self.pods.row)
             for row in self.topology.unsettled(self.pods.on_slot(slot).tolist()):
@@ -280,9 +281,8 @@ class Cluster:
 
     def _lies_elsewhere(self, slot: int, zone: str, lane: int) -> bool:
         """Whether a node's slot is another's place; for a lane alone only empty nodes move."""
-        if self.nodes.zones[slot] != zone:
-            return True
-        return self.ledger.slots.lane_of(slot) != lane and not self.ledger.used[slot].any()
+        moved = self.ledger.slots.lane_of(slot) != lane and not self.ledger.used[slot].any()
+        return self.nodes.zones[slot] != zone or moved
 
     def tell_static(self, slot: int, changed: Cure) -> None:
         """Something else than usage has changed on a slot, which may help some pods."""

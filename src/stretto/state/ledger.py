@@ -6,7 +6,7 @@ where they last stood, so keeping up costs as much as what has changed. Free may
 node may shrink under its pods, and then nothing more fits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stretto.state.devices import Devices
 from stretto.state.ports import Ports
-from stretto.state.resources import PODS, Resources
+from stretto.state.resources import PODS, RECLAIMED, Resources
 from stretto.state.slots import Slots
 
 LOG_LIMIT: Final = 1 << 16
@@ -27,10 +27,10 @@ SlotsLike = Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
 class Ledger:
     """Exact allocatable and used amounts of every slot, and the log of changes."""
 
-    def __init__(self, fan_out: int = 1) -> None:
-        """Start with no node; ``fan_out`` as in ``Slots``."""
+    def __init__(self, fan_out: int = 1, *, pools: bool = True) -> None:
+        """Start with no node; ``fan_out`` as in ``Slots``, ``pools`` as in ``Resources``."""
         #: Names and steps of resources.
-        self.resources = Resources()
+        self.resources = Resources(pools=pools)
         #: Which slots live, in which zone.
         self.slots = Slots(fan_out)
         #: Devices of every slot.
@@ -101,9 +101,19 @@ class Ledger:
         self.set_allocatable(slot, allocatable)
         return slot
 
-    def set_allocatable(self, slot: int, allocatable: dict[str, int]) -> None:
-        """Change what a node may give."""
-        columns = {self.resources.column(name): amount for name, amount in allocatable.items()}
+    def set_allocatable(self, slot: int, allocatable: Mapping[str, int]) -> None:
+        """Change what a node itself may give; its pool stays."""
+        self._set_amounts(slot, {**allocatable, **self.pool(slot)})
+
+    def set_pool(self, slot: int, pool: Mapping[str, int]) -> None:
+        """Change what the pool of a node may give, by the names of ``RECLAIMED``'s values."""
+        if not self.resources.pools:
+            return
+        if self.pool(slot) != {name: amount for name, amount in pool.items() if amount}:
+            self._set_amounts(slot, {**self.offers(slot), **pool})
+
+    def _set_amounts(self, slot: int, given: Mapping[str, int]) -> None:
+        columns = {self.resources.column(name): amount for name, amount in given.items()}
         self.widen()
         self.alloc[slot] = 0
         for column, amount in columns.items():
@@ -112,9 +122,22 @@ class Ledger:
         self.touch_static([slot])
 
     def offers(self, slot: int) -> dict[str, int]:
-        """What a node may give, by resource; what it has nothing of is left out."""
+        """What a node itself may give, by resource; what it has nothing of is left out."""
         names, row = self.resources.names, self.alloc[slot].tolist()
-        return {name: amount for name, amount in zip(names, row, strict=False) if amount}
+        given = {name: amount for name, amount in zip(names, row, strict=False) if amount}
+        for name in RECLAIMED.values():
+            given.pop(name, None)
+        return given
+
+    def pool(self, slot: int) -> dict[str, int]:
+        """What its pool may give, likewise."""
+        columns = ((name, self.resources.known(name)) for name in RECLAIMED.values())
+        width = self.alloc.shape[1]
+        return {
+            name: amount
+            for name, column in columns
+            if column is not None and column < width and (amount := int(self.alloc[slot, column]))
+        }
 
     def remove_node(self, slot: int) -> None:
         """Take a node's slot back; what was charged there is forgotten with it."""

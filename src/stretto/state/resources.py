@@ -38,12 +38,24 @@ only so far, so that made-up names in pods do not widen every array."""
 
 FIRST_NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods")
 
+RECLAIMED: Final = {name: f"reclaimed {name}" for name in ("cpu", "memory", "pods")}
+"""What best-effort pods take in place of the node's own: the pool that its agent has reclaimed from
+pods that do not use what they asked for. No resource of Kubernetes can have such a name."""
+_IN_MIB: Final = ("hugepages-", RECLAIMED["memory"])
+"""How the names of resources begin that are bytes and count in MiB."""
+
 
 class Resources:
     """Every resource name seen so far, in the order of its column."""
 
-    def __init__(self) -> None:
-        """Start with the four resources that every node has."""
+    def __init__(self, *, pools: bool = True) -> None:
+        """Start with the four resources that every node has.
+
+        Args:
+            pools: whether best-effort pods take from pools; kube-scheduler's own rules know none.
+        """
+        #: Whether they do.
+        self.pools = pools
         #: Names by column.
         self.names: list[str] = list(FIRST_NAMES)
         #: Exact units in one scan step, by column.
@@ -58,7 +70,7 @@ class Resources:
         return len(self.names)
 
     def column(self, name: str) -> int:
-        """The column of a resource, made on first sight (huge pages count in MiB).
+        """The column of a resource, made on first sight.
 
         Raises:
             InputError: there are too many names.
@@ -71,7 +83,7 @@ class Resources:
             raise InputError("resource", name, expected, "drop names that nobody uses")
         self._columns[name] = column = len(self.names)
         self.names.append(name)
-        self.steps.append(MIB if name.startswith("hugepages-") else 1)
+        self.steps.append(MIB if name.startswith(_IN_MIB) else 1)
         return column
 
     def offered(self, names: Iterable[str], where: str) -> None:
@@ -121,6 +133,13 @@ class Resources:
     def step_array(self) -> npt.NDArray[np.int64]:
         """The steps as int64[resource]."""
         return np.array(self.steps, dtype=np.int64)
+
+
+def from_pool(amounts: Mapping[str, int]) -> dict[str, int]:
+    """What a best-effort pod takes: CPU, memory and a place from the pool, the rest as it says."""
+    found = {RECLAIMED.get(name, name): amount for name, amount in amounts.items()}
+    found[RECLAIMED[FIRST_NAMES[PODS]]] = 1
+    return found
 
 
 def check_amounts(amounts: Mapping[str, int], where: str) -> None:

@@ -1,8 +1,9 @@
-"""A node's NUMA layout, read from its CustomNodeResource: pure, and forgiving of single faults.
+"""A node's NUMA layout and pool, read from its CustomNodeResource; forgiving of single faults.
 
-The zone tree is socket → NUMA node → devices. What cannot be right (a zone named twice, a negative
-amount, a neighbour that does not exist) is left out and told in a sentence each; the rest of the
-object still counts. Only a report that is older than its node says nothing at all.
+The zone tree is socket → NUMA node → devices; the pool is what best-effort pods may take. What
+cannot be right (a zone named twice, a negative amount, a neighbour that does not exist) is left out
+and told in a sentence each; the rest of the object still counts. Only a report that is older than
+its node says nothing at all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 from stretto.api.node import CustomNodeResource, TopologyZone
 from stretto.api.quantity import amounts
 from stretto.base.errors import InputError
-from stretto.state.resources import LARGEST
+from stretto.state.resources import LARGEST, RECLAIMED
 
 SOCKET: Final = "Socket"
 NUMA: Final = "Numa"
@@ -47,12 +48,14 @@ class Layout(NamedTuple):
     gpus: tuple[tuple[int, ...], ...] = ()
     #: What pods hold.
     reported: tuple[Reported, ...] = ()
+    #: What the node's pool gives to best-effort pods, by the ledger's names.
+    pool: Mapping[str, int] = {}
     #: What is wrong with the report, a sentence each.
     problems: tuple[str, ...] = ()
 
 
 NO_LAYOUT: Final = Layout()
-"""A node that reports no NUMA nodes."""
+"""A node that reports nothing."""
 
 
 def reported_at(cnr: CustomNodeResource) -> str:
@@ -74,14 +77,14 @@ def read_layout(cnr: CustomNodeResource, born: str = "") -> Layout:
     last = reported_at(cnr)
     if born and last and last < born:
         told = (
-            f"status: last written {last}, before the node was created ({born}); its NUMA nodes do "
-            "not count until the node's agent reports again"
+            f"status: last written {last}, before the node was created ({born}); its NUMA nodes "
+            "and its pool do not count until the node's agent reports again"
         )
         return NO_LAYOUT._replace(problems=(told,))
     reader = _Reader()
     for index, zone in enumerate(cnr.status.topology_zone):
         reader.top(zone, index)
-    return reader.layout()
+    return reader.layout(cnr.status.resources.allocatable)
 
 
 class _Reader:
@@ -101,8 +104,8 @@ class _Reader:
         else:
             self.problems.append(f"zone {zone.type} {zone.name}: expected a {SOCKET} at the root")
 
-    def layout(self) -> Layout:
-        """What was found, in order."""
+    def layout(self, pool: Mapping[str, str | int | float]) -> Layout:
+        """What was found, in order; ``pool`` as the report says it."""
         numbers = sorted(self._found)
         if len(numbers) > MAX_ZONES:
             self.problems.append(
@@ -121,6 +124,11 @@ class _Reader:
             ),
             gpus=tuple(tuple(self._gpus(zone)) for zone in zones),
             reported=tuple(self._reported(zones)),
+            pool={
+                RECLAIMED[name]: amount
+                for name, amount in self.amounts(pool, "resources: allocatable").items()
+                if name in RECLAIMED
+            },
         )
         return layout._replace(problems=tuple(self.problems))
 

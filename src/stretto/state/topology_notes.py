@@ -13,7 +13,14 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.handover import LAUNCHER, LAUNCHERS
+from stretto.api.handover import (
+    BEST_EFFORT,
+    LAUNCHER,
+    LAUNCHERS,
+    RESOURCE_TYPE,
+    RESOURCE_TYPES,
+)
+from stretto.api.heads import NO_BYTES, MetaHead
 from stretto.api.quantity import amount, format_amount
 from stretto.base.errors import InputError
 
@@ -42,7 +49,8 @@ DOMAIN_CAPS: Final = "stretto.dev/domain-caps"
 may hold, such as ``example.com/switch=25%,kubernetes.io/hostname=1``."""
 
 DEDICATED: Final = "dedicated_cores"
-QOS_LEVELS: Final = (DEDICATED, "shared_cores", "reclaimed_cores", "system_cores")
+RECLAIMED_CORES: Final = "reclaimed_cores"
+QOS_LEVELS: Final = (DEDICATED, "shared_cores", RECLAIMED_CORES, "system_cores")
 GPU: Final = "nvidia.com/gpu"
 DEFAULT_TTL: Final = 60
 """Seconds for which a place is kept where the pod does not say (Gödel's default)."""
@@ -59,6 +67,7 @@ _KEYS: Final = (
     RESERVATION_INDEX,
     DOMAIN_CAPS,
     LAUNCHER,
+    RESOURCE_TYPE,
 )
 _MARKS: Final = (
     b"katalyst.kubewharf.io/",
@@ -67,6 +76,7 @@ _MARKS: Final = (
     b"/reservation",
     b"/domain-caps",
     b"/pod-launcher",
+    b"/pod-resource-type",
 )
 _PICKED: Final = msgspec.json.Decoder(
     msgspec.defstruct(
@@ -77,6 +87,7 @@ _PICKED: Final = msgspec.json.Decoder(
         gc=False,
     )
 )
+_ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _ENHANCEMENT: Final = msgspec.json.Decoder(dict[str, str | bool])
 
 
@@ -141,6 +152,8 @@ class Asks(msgspec.Struct, frozen=True, gc=False):
     caps: tuple[DomainCap, ...] = ()
     #: Which agent of a node starts its pods.
     launcher: str = LAUNCHERS[0]
+    #: Whether they take from the pools of nodes instead of from the nodes themselves.
+    best_effort: bool = False
 
     @property
     def staged(self) -> bool:
@@ -167,6 +180,14 @@ def own_notes(annotations: bytes) -> bytes:
         return annotations
 
 
+def asks_of(meta: MetaHead) -> Asks:
+    """What a pod's annotations ask, from its head; errors as ``read_asks``."""
+    if meta.annotations is NO_BYTES or not has_notes(bytes(meta.annotations)):
+        return NO_ASKS
+    notes = _ANNOTATIONS.decode(meta.annotations) or {}
+    return read_asks(notes, f"pod {meta.namespace}/{meta.name}")
+
+
 def read_asks(notes: Mapping[str, str], pod: str) -> Asks:
     """What a pod's annotations ask; ``pod`` names it in messages.
 
@@ -186,6 +207,7 @@ def read_asks(notes: Mapping[str, str], pod: str) -> Asks:
         keep=_keep(notes, pod),
         caps=read_caps(notes.get(DOMAIN_CAPS, ""), _at(pod, DOMAIN_CAPS)),
         launcher=_launcher(notes.get(LAUNCHER, ""), _at(pod, LAUNCHER)),
+        best_effort=_is_best_effort(notes.get(RESOURCE_TYPE, ""), qos, _at(pod, RESOURCE_TYPE)),
     )
 
 
@@ -197,6 +219,13 @@ def _launcher(text: str, where: str) -> str:
     if text and text not in LAUNCHERS:
         raise InputError(where, text, f"one of {', '.join(LAUNCHERS)}")
     return text or LAUNCHERS[0]
+
+
+def _is_best_effort(text: str, qos: str, where: str) -> bool:
+    """Gödel's reading: the quality of service says it; where there is none, the resource type."""
+    if text and text not in RESOURCE_TYPES:
+        raise InputError(where, text, f"one of {', '.join(RESOURCE_TYPES)}")
+    return qos == RECLAIMED_CORES if qos else text == BEST_EFFORT
 
 
 def _zone_request(notes: Mapping[str, str], qos: str, pod: str) -> ZoneRequest | None:
