@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from stretto.api.handover import BEST_EFFORT, RESOURCE_TYPE
+from stretto.api.kinds import CUSTOM_NODE_RESOURCE
 from stretto.control.dispatcher.units import GROUP_NAME
 from stretto.framework.profile_settings import ALL_MEMBERS
 from stretto.lab.chaos.kin import LABEL, Kin, spec_of
@@ -47,6 +49,8 @@ class Shape(msgspec.Struct, frozen=True):
     tainted: bool = False
     #: Whether it is cordoned.
     cordoned: bool = False
+    #: Milli-CPU of its pool for best-effort pods; 0 where its agent reports none.
+    reclaimed: int = 0
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -74,6 +78,8 @@ class Ask(msgspec.Struct, frozen=True):
     kin: str = ""
     #: What pods of the kind say of one another.
     rule: Kin = Kin.FREE
+    #: Whether CPU and memory come from the node's pool.
+    best_effort: bool = False
 
 
 class Role(msgspec.Struct, frozen=True):
@@ -105,6 +111,10 @@ class Role(msgspec.Struct, frozen=True):
     keeps: str = ""
 
 
+POOL_MEMORY: Final = 2048
+"""MiB of memory in each pool."""
+POOL_PODS: Final = 4
+"""Places in each pool."""
 ALL_TOGETHER: Final = ALL_MEMBERS
 """Value of ``Role.together``: all pods that exist."""
 
@@ -127,12 +137,21 @@ def node_json(name: str, shape: Shape) -> bytes:
     return _json("v1", "Node", {"name": name, "labels": labels}, spec, {"allocatable": amounts})
 
 
+def report_json(name: str, shape: Shape) -> bytes:
+    """What a node's agent reports of its pool, as a store takes it."""
+    amounts = {"cpu": f"{shape.reclaimed}m", "memory": f"{POOL_MEMORY}Mi", "pods": str(POOL_PODS)}
+    kind, status = CUSTOM_NODE_RESOURCE, {"resources": {"allocatable": amounts}}
+    return _json(kind.api_version, kind.kind, {"name": name}, {}, status)
+
+
 def pod_json(name: str, ask: Ask, role: Role) -> bytes:
     """A pod as a store takes it."""
     notes: dict[str, str] = {}
     labels = {"app": role.app}
     if role.agrees:
         notes[CAN_BE_PREEMPTED] = role.agrees
+    if ask.best_effort:
+        notes[RESOURCE_TYPE] = BEST_EFFORT
     requests = {"cpu": f"{ask.cpu}m", "memory": f"{ask.memory}Mi"}
     if ask.widgets:
         requests[WIDGET] = str(ask.widgets)
@@ -199,10 +218,17 @@ def admits(shape: Shape, ask: Ask) -> bool:
 def overruns(shape: Shape, asks: Iterable[Ask], last: Ask) -> str:
     """What of the amounts that ``last`` asks for is overrun by all asks; empty when nothing is."""
     everybody = list(asks)
+    alike = [ask for ask in everybody if ask.best_effort == last.best_effort]
+    pooled, reported = last.best_effort, shape.reclaimed > 0
     sums = {
-        "cpu": (sum(a.cpu for a in everybody), shape.cpu, last.cpu),
-        "memory": (sum(a.memory for a in everybody), shape.memory, last.memory),
+        "cpu": (sum(a.cpu for a in alike), shape.reclaimed if pooled else shape.cpu, last.cpu),
+        "memory": (
+            sum(a.memory for a in alike),
+            POOL_MEMORY * reported if pooled else shape.memory,
+            last.memory,
+        ),
         "pods": (len(everybody), shape.pods, 1),
+        "places in the pool": (len(alike), POOL_PODS * reported, pooled),
         WIDGET: (sum(a.widgets for a in everybody), shape.widgets, last.widgets),
     }
     over = [

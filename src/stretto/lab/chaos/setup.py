@@ -94,6 +94,8 @@ PROFILES: Final = ("default", "default", "default", "packing", "best-fit", "fgd"
 EXACT: Final = "kube-parity"
 EXACT_SHARE: Final = 0.7
 """Share of the seeds without GPUs and kept places in which kube-scheduler's own rules decide."""
+POOLS_SHARE: Final = 0.25
+"""Share of the other seeds in which node agents report pools for best-effort pods."""
 SQLITE_SHARE: Final = 0.06
 """Share of the seeds that run on a file: a commit costs a thousand times what memory does."""
 MODELS: Final = ("A100", "T4")
@@ -163,7 +165,7 @@ def draw(seed: int) -> Setup:
     rng = Rng(seed).child("setup")
     zones = "abc"[: rng.randint(1, 3)]
     with_gpus = rng.random() < 0.6
-    return Setup(
+    drawn = Setup(
         seed=seed,
         profile=_rules(seed, rng.choice(PROFILES), with_gpus),
         conflicts=ConflictMode.FIT if rng.random() < 0.7 else ConflictMode.VERSION,
@@ -186,6 +188,7 @@ def draw(seed: int) -> Setup:
         },
         odds=_swarm(rng, HIGHEST_ODDS, 0.5),
     )
+    return drawn if drawn.profile == EXACT else _with_pools(drawn)
 
 
 def _rules(seed: int, profile: str, with_gpus: bool) -> str:
@@ -247,6 +250,19 @@ def _with_kin(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
         if rng.random() < odds
         else ask
         for number, ask in enumerate(asks)
+    )
+
+
+def _with_pools(drawn: Setup) -> Setup:
+    """In some seeds nodes have pools, and some pods take from these; kube-scheduler knows none."""
+    rng = Rng(drawn.seed).child("pools")
+    if rng.random() >= POOLS_SHARE:
+        return drawn
+    know = msgspec.structs.replace
+    return know(
+        drawn,
+        fleet=tuple(know(shape, reclaimed=rng.choice((0, 500, 1500))) for shape in drawn.fleet),
+        asks=tuple(know(ask, best_effort=rng.random() < 0.5) for ask in drawn.asks),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.kinds import NODE, POD, POD_GROUP
+from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.rng import Rng
 from stretto.lab.chaos.bodies import (
     ALL_TOGETHER,
@@ -20,13 +20,14 @@ from stretto.lab.chaos.bodies import (
     group_json,
     node_json,
     pod_json,
+    report_json,
 )
 from stretto.lab.chaos.fate import Fate
 from stretto.lab.chaos.pushing import CHANGES as PUSHING
 from stretto.lab.chaos.pushing import Pushing
 from stretto.lab.chaos.setup import Setup
 from stretto.lab.chaos.tenants import Tenants
-from stretto.stores.store import Bind, Deletion, Outcome, Patch, Replies, UnitStore
+from stretto.stores.store import Bind, Deletion, Outcome, Patch, Record, Replies, UnitStore
 
 MOST_PODS: Final = 48
 """Pods beyond which one goes for each that comes: small worlds meet more often."""
@@ -261,9 +262,8 @@ class World:
             shape = self._gone.pop(name)
             cpu, cordoned = self._rng.choice((500, 1000, shape.cpu)), self._rng.random() < 0.1
             zone = self._rng.choice((shape.zone, ZONES[0]))
-            self._make_node(
-                name, msgspec.structs.replace(shape, cpu=cpu, cordoned=cordoned, zone=zone)
-            )
+            shape = msgspec.structs.replace(shape, cpu=cpu, cordoned=cordoned, zone=zone)
+            self._make_node(name, shape)
 
     def cordon(self) -> None:
         """A node takes no more pods, or takes them again."""
@@ -271,7 +271,7 @@ class World:
             now = not self.nodes[name].cordoned
             self._reshape(name, cordoned=now)
             patch = Patch("", name, {"spec": {"unschedulable": now or None}})
-            self._note_node(name, self.store.patch(NODE, [patch]))
+            self.node_versions[name] = self._made(self.store.patch(NODE, [patch])).version
 
     def relabel(self) -> None:
         """A node changes its pool."""
@@ -295,7 +295,7 @@ class World:
             amounts = {"cpu": f"{shape.cpu + 500}m", "memory": f"{shape.memory + 512}Mi"}
             amounts["pods"] = str(shape.pods + 1)
             patch = Patch("", name, {"status": {"allocatable": amounts}})
-            self._note_node(name, self.store.patch_status(NODE, [patch]))
+            self.node_versions[name] = self._made(self.store.patch_status(NODE, [patch])).version
 
     # ------------------------------------------------------------ PodGroups
 
@@ -330,12 +330,13 @@ class World:
         return self._rng.choice(there) if there else ""
 
     def _make_node(self, name: str, shape: Shape) -> None:
-        (reply,) = self.store.create(NODE, [node_json(name, shape)])
-        if reply.outcome is not Outcome.OK or reply.record is None:
-            raise AssertionError(f"the store refused a node: {reply.message}")
+        made = self._made(self.store.create(NODE, [node_json(name, shape)]))
         self.nodes[name] = shape
-        self.node_uids[name] = reply.record.uid
-        self.node_versions[name] = reply.record.version
+        self.node_uids[name] = made.uid
+        self.node_versions[name] = made.version
+        if shape.reclaimed:  # the report of a former node of that name is too old to count
+            self.store.delete(CUSTOM_NODE_RESOURCE, [Deletion("", name)])
+            self._made(self.store.create(CUSTOM_NODE_RESOURCE, [report_json(name, shape)]))
 
     def _make_pod(self, name: str, ask: Ask, role: Role) -> None:
         if len(self.pods) >= MOST_PODS:
@@ -344,10 +345,7 @@ class World:
             queue = self.tenants.queue_of(role.group or role.owner or name)
             role = msgspec.structs.replace(role, queue=queue)
         role = self.pushing.dress(role)
-        (reply,) = self.store.create(POD, [pod_json(name, ask, role)])
-        if reply.outcome is not Outcome.OK or reply.record is None:
-            raise AssertionError(f"the store refused a pod: {reply.message}")
-        uid = reply.record.uid
+        uid = self._made(self.store.create(POD, [pod_json(name, ask, role)])).uid
         self.pods[name] = uid
         self.members[uid] = Member(name, ask, role)
         self.pushing.made(name, uid, role)
@@ -391,10 +389,12 @@ class World:
 
     def _label(self, name: str, key: str, value: str) -> None:
         patch = Patch("", name, {"metadata": {"labels": {key: value}}})
-        self._note_node(name, self.store.patch(NODE, [patch]))
+        self.node_versions[name] = self._made(self.store.patch(NODE, [patch])).version
 
-    def _note_node(self, name: str, replies: Replies) -> None:
-        for reply in replies:
-            if reply.outcome is not Outcome.OK or reply.record is None:
-                raise AssertionError(f"the store refused a change of node {name}: {reply.message}")
-            self.node_versions[name] = reply.record.version
+    @staticmethod
+    def _made(replies: Replies) -> Record:
+        """What the store has made of one write, which it must take."""
+        (reply,) = replies
+        if reply.outcome is not Outcome.OK or reply.record is None:
+            raise AssertionError(f"the store refused what the world wrote: {reply.message}")
+        return reply.record
