@@ -7,7 +7,7 @@ import pytest
 
 from stretto.api.kinds import CSI_NODE
 from stretto.state.lifecycle import PodState
-from stretto.testing import make_node, make_pod
+from stretto.testing import Harness, make_node, make_pod
 from tests.preempting import budget, clean, harness, held, high, let_go, low, running, state
 from tests.volume_site import HOST, ZONE, Site, using
 
@@ -173,6 +173,27 @@ def test_a_gang_of_pods_that_mind_each_other_preempts_on_nodes_of_its_own() -> N
     plane.settle()
     placed = plane.placements()
     assert len({placed["g0"], placed["g1"]} - {""}) == 2
+    assert clean(plane)
+
+
+@pytest.mark.parametrize("profile", ["default", "kube-parity"])
+@pytest.mark.parametrize(("lows_in_z1", "placed"), [(0, 0), (1, 3)])
+def test_a_gang_that_spreads_preempts_only_where_it_is_even_when_all_are_there(
+    profile: str, lows_in_z1: int, placed: int
+) -> None:
+    where = [("a0", "z0"), ("a1", "z0"), ("a2", "z0"), ("b0", "z1")]
+    nodes = [make_node(name, cpu="4", zone=zone) for name, zone in where]
+    plane = Harness(nodes, profile=profile, config={"tier": "numpy"})
+    dear = {"priority": 1 if lows_in_z1 else 100}
+    plane.submit(*(low(f"low-{name}", node=name) for name in ("a0", "a1", "a2")))
+    plane.submit(low("low-b0", node="b0", **dear))
+    plane.settle()
+    plane.group("g", 3)
+    mates = [high(f"g{i}", group="g", labels={"app": "g"}, **even("g")) for i in range(3)]
+    plane.submit(*mates)
+    plane.settle(60.0)
+    nodes_of = [node for name, node in plane.placements().items() if name.startswith("g") and node]
+    assert len(nodes_of) == placed
     assert clean(plane)
 
 

@@ -52,6 +52,7 @@ class ExactFinder:
         self._lost: dict[Likeness, Found] = {}
         self._kept: set[int] = set()
         self._now = 0.0
+        self._is_gang = False
 
     def begin(self, plan: Plan) -> None:
         """A new cycle, whose plain claims are ``plan``'s."""
@@ -73,7 +74,8 @@ class ExactFinder:
 
     def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[None]:
         """These rules know no places of units: anywhere."""
-        del unit, rows, needed
+        del unit, rows
+        self._is_gang = needed > 1
         return (None,)
 
     def keep_to(self, unit: Unit, row: int, domain: object, promised: Sequence[int]) -> None:
@@ -93,9 +95,12 @@ class ExactFinder:
         return found
 
     def take(self, row: int, candidate: Candidate) -> None:
-        """A preemptor is promised a node."""
+        """A preemptor is promised a node.
+
+        Upstream counts it on that node alone; those who are bound together count one another.
+        """
         self._busy.append(candidate.slot)
-        self._runtime.follower.promise(row, candidate.slot)
+        self._runtime.follower.promise(row, candidate.slot, is_there=self._is_gang)
         self._going.append(candidate.victims)
         self._budgets.spend(candidate.victims)
         self._lost.clear()

@@ -5,7 +5,7 @@ before the next is decided; a gang that is short is taken back without a trace. 
 alike and were refused share the answer until something is assumed, for nothing else can change it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -90,11 +90,29 @@ class ExactRuntime:
         devices = np.zeros(count, np.int32)
         return Placement(run.slots, devices, tried, run.said, run.volumes, self.follower.basis)
 
-    def holds(self, row: int, slot: int, going: Collection[int] = ()) -> bool:
-        """Whether a pod may go to a slot now, by every filter, once some pods have gone."""
+    def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
+        """Whether pods may go to slots now, by every filter, once some pods have gone.
+
+        Args:
+            claims: (row, slot) of each; those before it count as being there.
+            going: rows of those who have gone.
+        """
         self.sync()
-        with self.follower.without(going):
-            decision = self._decide(self.book.facts(row))
+        asked = list(claims)
+        with self.follower.without({*going, *(row for row, _ in asked)}):
+            try:
+                for row, slot in asked:
+                    if not self._lets(row, slot):
+                        return False
+                    if len(asked) > 1:
+                        self.follower.promise(row, slot, is_there=True)
+            finally:
+                self.follower.unpromise(0)
+        return True
+
+    def _lets(self, row: int, slot: int) -> bool:
+        """Whether every filter lets a pod onto a slot, as the snapshot is."""
+        decision = self._decide(self.book.facts(row))
         at = self.follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
         return at is not None and at in decision.feasible
 

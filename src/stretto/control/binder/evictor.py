@@ -297,16 +297,15 @@ class Evictor:
         """Whether the claims fit as things are, other claims that wait left aside."""
         if nomination.victims:
             return False
-        pods = self._cluster.pods
+        pods, aside = self._cluster.pods, set[int]()
         for row in nomination.rows:
             slot = int(pods.slot[row])
             others = set(self._registry.nominated_on(slot)).difference(nomination.rows)
             wanted = [(int(pods.class_id[row]), int(pods.devices[row]))]
             if not fits_after(self._cluster, slot, wanted, others | {row}):
                 return False
-            if not self._judge.is_ready(row, slot, others | {row}):
-                return False
-        return True
+            aside |= others
+        return self._judge.are_ready(nomination.rows, aside)
 
     def _ripen(self, nomination: Nomination) -> tuple[int, ...]:
         rows = np.array(nomination.rows, np.int64)

@@ -31,8 +31,8 @@ from stretto.state.units import Units
 class Law(Protocol):
     """The rules of a profile that decides by pod."""
 
-    def holds(self, row: int, slot: int, going: Collection[int] = ()) -> bool:
-        """Whether every rule lets a pod onto a slot now, once some pods have gone."""
+    def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
+        """Whether every rule lets pods (row, slot) there together once some others have gone."""
         ...
 
 
@@ -71,7 +71,7 @@ class ExactJudge(Judge):
             return ConflictCause.POD_GONE
         if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
             return ConflictCause.NODE_GONE
-        if not self._law.holds(row, slot):
+        if not self._law.hold([(row, slot)]):
             return ConflictCause.DOES_NOT_FIT
         chosen = plan.volumes.get(i)
         if chosen is not None and not are_free(chosen, cluster.objects, cluster.nodes.names[slot]):
@@ -96,11 +96,12 @@ class ExactPreemptionJudge(PreemptionJudge):
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether every rule lets a pod onto a slot once everybody who leaves it has left."""
-        return self._law.holds(row, slot, self._cluster.evictions.on_slot(slot))
+        return self._law.hold([(row, slot)], self._cluster.evictions.on_slot(slot))
 
-    def is_ready(self, row: int, slot: int, aside: Collection[int]) -> bool:
-        """Whether every rule lets a pod onto a slot as it is: who leaves it may still be there."""
-        return self._law.holds(row, slot, aside)
+    def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
+        """Whether every rule lets pods onto their nodes as these are: with those who leave."""
+        slots = self._cluster.pods.slot
+        return self._law.hold([(row, int(slots[row])) for row in rows], aside)
 
     def _budget_problem(
         self, victims: Sequence[int], beyond: Iterable[int]
@@ -113,14 +114,14 @@ class ExactPreemptionJudge(PreemptionJudge):
     ) -> ConflictCause | None:
         """Whether every rule lets the pods onto their nodes once everybody who leaves has left."""
         evictions, slots = self._cluster.evictions, self._cluster.ledger.slots
+        asked, going = list[tuple[int, int]](), {*wanted.victims, *wanted.displaced}
         for i in claims:
             row, slot = int(plan.rows[i]), int(plan.slots[i])
             if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
                 return ConflictCause.NODE_GONE
-            going = {*wanted.victims, *wanted.displaced, *evictions.on_slot(slot)}
-            if not self._law.holds(row, slot, going):
-                return ConflictCause.DOES_NOT_FIT
-        return None
+            asked.append((row, slot))
+            going.update(evictions.on_slot(slot))
+        return None if self._law.hold(asked, going) else ConflictCause.DOES_NOT_FIT
 
 
 def anywhere(_class: int, _slot: int) -> bool:

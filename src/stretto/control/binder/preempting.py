@@ -72,9 +72,11 @@ class PreemptionJudge:
             return False
         return self._eligible(int(pods.class_id[row]), slot) and self._stand([row], going)
 
-    def is_ready(self, row: int, slot: int, aside: Collection[int]) -> bool:
-        """Whether the rules let a pod that fits onto a slot as it is, some pods aside."""
-        return self._has_volumes(row, slot, aside) and self._stand([row], aside)
+    def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
+        """Whether the rules let pods that fit onto their nodes as these are, some others aside."""
+        slots = self._cluster.pods.slot
+        has_volumes = (self._has_volumes(row, int(slots[row]), {*aside, row}) for row in rows)
+        return all(has_volumes) and self._stand(rows, aside)
 
     def _has_volumes(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether a pod's volumes let it onto a slot, its own claims and some pods aside."""

@@ -38,6 +38,8 @@ class Nominee(NamedTuple):
     node: str
     #: The pod.
     facts: PodFacts
+    #: Whether it counts as if it ran there already: everywhere, and not on its node alone.
+    is_there: bool = False
 
 
 class Follower:
@@ -87,10 +89,12 @@ class Follower:
         for claim in found.made:
             self.snapshot.objects.put(claim)
 
-    def promise(self, row: int, slot: int) -> None:
-        """Keep a node for a pod until the next ``sync``."""
-        nominee = Nominee(slot, self._cluster.nodes.names[slot], self._book.facts(row))
-        self.snapshot.nominate(nominee.facts, nominee.node)
+    def promise(self, row: int, slot: int, *, is_there: bool = False) -> None:
+        """Keep a node for a pod until the next ``sync``; as ``Nominee`` says of those it counts."""
+        facts = self._book.facts(row)
+        nominee = Nominee(slot, self._cluster.nodes.names[slot], facts, is_there)
+        count = self.snapshot.assume if is_there else self.snapshot.nominate
+        count(nominee.facts, nominee.node)
         self._promised.append(nominee)
 
     @property
@@ -102,7 +106,10 @@ class Follower:
         """Take promises back, the last first, until so many are left."""
         while len(self._promised) > left:
             nominee = self._promised.pop()
-            self.snapshot.unnominate(nominee.facts, nominee.node)
+            if nominee.is_there:
+                self.snapshot.leave(nominee.facts)
+            else:
+                self.snapshot.unnominate(nominee.facts, nominee.node)
 
     @contextmanager
     def without(self, rows: Iterable[int]) -> Iterator[None]:
