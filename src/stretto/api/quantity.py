@@ -21,6 +21,9 @@ INT64_MAX: Final = 2**63 - 1
 
 CPU: Final = "cpu"
 """The one resource counted in thousandths; all others are counted in units."""
+RECLAIMED: Final = "reclaimed "
+"""How the names of resources of the pool begin that best-effort pods take from; the rest says in
+whose place they stand. No resource of Kubernetes can have such a name."""
 
 EXPECTED: Final = "a quantity such as 500m or 2"
 """What a refusal asks for."""
@@ -98,7 +101,7 @@ def check(resources: Mapping[str, Quantity], where: str) -> None:
 
 def amount(resource: str, quantity: Quantity, where: str) -> int:
     """``quantity`` of ``resource`` as the engine counts it: cpu in thousandths, others in units."""
-    return milli(quantity, where) if resource == CPU else value(quantity, where)
+    return milli(quantity, where) if _counted_as(resource) == CPU else value(quantity, where)
 
 
 def amounts(resources: Mapping[str, Quantity], where: str) -> dict[str, int]:
@@ -128,10 +131,16 @@ def format_bytes(count: int) -> str:
 
 def format_amount(resource: str, count: int) -> str:
     """The text of an amount as the engine counts it: the inverse of ``amount``."""
-    if resource == CPU:
+    counted_as = _counted_as(resource)
+    if counted_as == CPU:
         return format_milli(count)
-    binary = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+    binary = counted_as in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
     return format_bytes(count) if binary else format_value(count)
+
+
+def _counted_as(resource: str) -> str:
+    """The resource whose units one has: of the pool those of the node."""
+    return resource.removeprefix(RECLAIMED)
 
 
 def _printed(count: int, step: int, suffixes: tuple[str, ...]) -> str:

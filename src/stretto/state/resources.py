@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from stretto.api import quantity
 from stretto.base.errors import InputError
 
 CPU: Final = 0
@@ -38,9 +39,9 @@ only so far, so that made-up names in pods do not widen every array."""
 
 FIRST_NAMES: Final = ("cpu", "memory", "ephemeral-storage", "pods")
 
-RECLAIMED: Final = {name: f"reclaimed {name}" for name in ("cpu", "memory", "pods")}
+RECLAIMED: Final = {name: f"{quantity.RECLAIMED}{name}" for name in ("cpu", "memory", "pods")}
 """What best-effort pods take in place of the node's own: the pool that its agent has reclaimed from
-pods that do not use what they asked for. No resource of Kubernetes can have such a name."""
+pods that do not use what they asked for."""
 _IN_MIB: Final = ("hugepages-", RECLAIMED["memory"])
 """How the names of resources begin that are bytes and count in MiB."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stretto.api.handover import RESOURCE_TYPE
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE
+from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE, QUEUE
 from stretto.framework.profile import load_profile
 from stretto.state.topology_notes import QOS_LEVEL
 from stretto.stores.store import Deletion, Patch
@@ -150,6 +150,15 @@ def test_a_profile_may_score_what_is_left_of_the_pool() -> None:
     nodes = [make_node(name, cpu="4") for name in "ab"]
     harness = harness_of(*nodes, pools={"a": POOL, "b": {**POOL, "cpu": "4"}}, profile=profile)
     assert placed(harness, make_pod("first", cpu="1", **BEST_EFFORT)) == {"first": "b"}
+
+
+def test_a_queue_may_be_limited_in_what_it_takes_of_pools() -> None:
+    harness = harness_of(pools={"n": POOL})
+    spec = {"limit": {"reclaimed cpu": "1"}}
+    harness.create(QUEUE, json.dumps({"metadata": {"name": "q"}, "spec": spec}).encode())
+    notes = {**BEST_EFFORT["annotations"], "stretto.dev/queue": "q"}
+    pods = [make_pod(name, cpu="600m", annotations=notes) for name in "ab"]
+    assert sorted(placed(harness, *pods).values()) == ["", "n"]
 
 
 def test_kube_schedulers_own_rules_know_no_pool() -> None:
