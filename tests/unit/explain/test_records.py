@@ -1,6 +1,7 @@
 """The record of a run: everything comes back, and the folder keeps the latest."""
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -84,9 +85,8 @@ def test_every_object_comes_back_byte_for_byte_but_for_shared_names(
 
 
 def test_bodies_of_one_template_are_kept_once(record: Path) -> None:
-    import sqlite3
-
-    count = sqlite3.connect(record).execute("SELECT count(*) FROM bodies").fetchone()[0]
+    with closing(sqlite3.connect(record)) as file:
+        (count,) = file.execute("SELECT count(*) FROM bodies").fetchone()
     assert count == len(["node", "web", "gpu", "alien", "group", "gang member"])
 
 
