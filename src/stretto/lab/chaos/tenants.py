@@ -147,17 +147,20 @@ class Holdings:
         used: Counter[str] = Counter()
         units: dict[str, set[str]] = {}
         new: dict[str, set[str]] = {}
+        takes = set[str]()
         for uid, queue, unit, cpu in holding:
             for name in _above(queue, known):
                 used[name] += cpu
                 units.setdefault(name, set()).add(unit)
                 if uid in fresh and uid not in self._rows:
                     new.setdefault(name, set()).add(unit)
+                    if cpu:
+                        takes.add(name)
         for name in new.keys() & known.keys() - self._excused:
             self.looks += 1
             spec = known[name]
             most = amount("cpu", spec.limit["cpu"], "limit") if "cpu" in spec.limit else None
-            if most is not None and used[name] > most:
+            if most is not None and used[name] > most and name in takes:
                 yield Breach(5, f"queue {name}: {used[name]}m claimed, {most}m is the limit")
             runs = spec.max_running_units
             if runs is not None and len(units[name]) > runs and new[name] - self._ran(holding, now):
