@@ -21,6 +21,7 @@ def node(name: str, zone: str = "", **more: Any) -> Node:
     labels = {HOST: name, **({ZONE: zone} if zone else {}), **more.pop("labels", {})}
     spec = {"taints": more.pop("taints", []), "unschedulable": more.pop("cordoned", False)}
     status = {"images": more.pop("images", [])}
+    status["declaredFeatures"] = more.pop("declaredFeatures", [])
     amounts = {"cpu": "4", "memory": "8Gi", "pods": "110", **more.pop("resources", {}), **more}
     status["allocatable"] = {name: str(each) for name, each in amounts.items()}
     body = {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}

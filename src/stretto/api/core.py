@@ -66,6 +66,8 @@ class NodeStatus(Wire, frozen=True):
     images: tuple[ContainerImage, ...] = ()
     #: Its addresses.
     addresses: tuple[NodeAddress, ...] = ()
+    #: What its kubelet can do of what not every kubelet can.
+    declared_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check(self.capacity, "capacity")

@@ -36,6 +36,13 @@ class ContainerPort(Wire, frozen=True):
     name: str = ""
 
 
+class RestartRule(Wire, frozen=True):
+    """What is done when a container has ended in a certain way."""
+
+    #: ``Restart``, or ``RestartAllContainers``, which not every node can do.
+    action: str = ""
+
+
 class Container(Wire, frozen=True):
     """One program of a pod, and what it asks of the node."""
 
@@ -49,6 +56,8 @@ class Container(Wire, frozen=True):
     ports: tuple[ContainerPort, ...] = ()
     #: ``Always`` on an init container makes it a sidecar, which runs on beside the others.
     restart_policy: str | None = None
+    #: What is done at which end, before ``restart_policy`` is asked.
+    restart_policy_rules: tuple[RestartRule, ...] = ()
 
     @property
     def sidecar(self) -> bool:
@@ -217,6 +226,8 @@ class PodSpec(Wire, frozen=True):
     resources: ResourceRequirements | None = None
     #: The pod's network is the node's: every container port is a host port.
     host_network: bool = False
+    #: False for users of its own, apart from the node's.
+    host_users: bool | None = None
     #: The runtime that ``overhead`` came from.
     runtime_class_name: str | None = None
     #: Whether containers are started again: ``Always``, ``OnFailure`` or ``Never``.

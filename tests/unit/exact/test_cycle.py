@@ -79,6 +79,15 @@ def test_a_pod_that_comes_again_replaces_its_namesake() -> None:
     assert scheduler.snapshot.used_of("cpu").tolist() == [1000]
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_is_over_takes_nothing(phase: str) -> None:
+    over = pod("e", on="a", requests={"cpu": "4"}, status={"phase": phase})
+    assert decide(pod(requests={"cpu": "4"}), node("a"), over).feasible_names == ["a"]
+    scheduler = cluster(node("a"), pod("e", on="a", requests={"cpu": "4"}))
+    scheduler.snapshot.add_pod(over)
+    assert scheduler.decide(pod(requests={"cpu": "4"})).feasible_names == ["a"]
+
+
 def test_a_malformed_term_of_the_pod_itself_ends_its_cycle() -> None:
     term = {"topologyKey": ZONE, "labelSelector": BAD}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}

@@ -6,12 +6,13 @@ import pytest
 
 from stretto.framework.exact.plugins import (
     node_affinity,
+    node_declared_features,
     node_name,
     node_unschedulable,
     scheduling_gates,
     taint_toleration,
 )
-from stretto.framework.exact.status import SKIP
+from stretto.framework.exact.status import SKIP, unresolvable
 from tests.exact_sketch import before, decide, node, pod, refused, said, scores
 
 TAINTS, AFFINITY = taint_toleration.NAME, node_affinity.NAME
@@ -154,3 +155,31 @@ def test_preferred_affinity_scores_by_share_of_the_best() -> None:
 def test_node_affinity_is_skipped_without_anything_to_say() -> None:
     assert before(AFFINITY, pod(), node("a")) == SKIP
     assert scores(AFFINITY, pod(), node("a")) is None
+
+
+RESTARTS_ALL = {"name": "c", "restartPolicyRules": [{"action": "RestartAllContainers"}]}
+RESTARTS_ONE = {"name": "c", "restartPolicyRules": [{"action": "Restart"}]}
+
+
+@pytest.mark.parametrize(
+    ("needs", "feature"),
+    [
+        ({"containers": [RESTARTS_ALL]}, "RestartAllContainersOnContainerExits"),
+        ({"initContainers": [RESTARTS_ALL]}, "RestartAllContainersOnContainerExits"),
+        ({"hostNetwork": True, "hostUsers": False}, "UserNamespacesHostNetworkSupport"),
+    ],
+)
+def test_what_not_every_kubelet_can_do_needs_a_node_that_declares_it(
+    needs: dict[str, Any], feature: str
+) -> None:
+    features, lacks = node_declared_features.NAME, "node(s) didn't match Pod's required features"
+    able = node("able", declaredFeatures=["Another", feature])
+    found = said(features, pod(**needs), able, node("other", declaredFeatures=["Another"]))
+    assert found == {"other": unresolvable(lacks)}
+
+
+@pytest.mark.parametrize(
+    "needs", [{"containers": [RESTARTS_ONE]}, {"hostNetwork": True}, {"hostUsers": False}]
+)
+def test_what_every_kubelet_can_do_needs_no_declaration(needs: dict[str, Any]) -> None:
+    assert before(node_declared_features.NAME, pod(**needs), node("n")) == SKIP

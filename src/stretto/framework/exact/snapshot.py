@@ -18,6 +18,7 @@ from stretto.framework.exact.pod_facts import Compiler, PodFacts
 from stretto.framework.exact.requests import is_scalar
 from stretto.framework.exact.status import BoolArray, IntArray
 from stretto.framework.exact.tallies import Population
+from stretto.state.newcomers import FINISHED
 from stretto.state.objects import Objects
 
 _K = TypeVar("_K")
@@ -105,10 +106,15 @@ class Snapshot:
                 self._place(each, at, 1)
 
     def add_pod(self, pod: Pod) -> None:
-        """Add a running pod to the node that it names, in place of its namesake."""
+        """Add a running pod to the node that it names, in place of its namesake.
+
+        One that is over takes nothing any more.
+        """
         key = (pod.metadata.namespace, pod.metadata.name)
         if key in self.node_of:
             self.forget(key)
+        if pod.status.phase in FINISHED:
+            return
         position = self.nodes.index.get(pod.spec.node_name)
         if position is not None:
             self._place(self.compiler.facts(pod), position, 1)

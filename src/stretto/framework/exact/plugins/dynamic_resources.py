@@ -1,7 +1,7 @@
-"""DynamicResources and NodeDeclaredFeatures: without an allocator of devices.
+"""DynamicResources: without an allocator of devices.
 
-Both skip pods without resource claims. What remains of them is a score of 0, and DynamicResources'
-word after a failed cycle. A pod with claims is refused everywhere in upstream's words: nobody here
+It skips pods without resource claims. What remains of it is a score of 0, and its word after a
+failed cycle. A pod with claims is refused everywhere in upstream's words: nobody here
 allocates devices to claims, and a pod that is bound without them never starts.
 """
 
@@ -39,13 +39,3 @@ class DynamicResources(FilterPlugin, ScorePlugin):
     def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
         """0 for every node."""
         return np.zeros(len(feasible), np.int64)
-
-
-class NodeDeclaredFeatures(FilterPlugin):
-    """Skips pods that need no declared feature."""
-
-    NAME: ClassVar[str] = "NodeDeclaredFeatures"
-
-    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
-        """Skipped: nothing is needed."""
-        return SKIP

@@ -4,13 +4,11 @@ from typing import Final
 
 from stretto.framework.exact.contract import FilterPlugin, ScorePlugin
 from stretto.framework.exact.plugins.balanced_allocation import NodeResourcesBalancedAllocation
-from stretto.framework.exact.plugins.dynamic_resources import (
-    DynamicResources,
-    NodeDeclaredFeatures,
-)
+from stretto.framework.exact.plugins.dynamic_resources import DynamicResources
 from stretto.framework.exact.plugins.image_locality import ImageLocality
 from stretto.framework.exact.plugins.inter_pod_affinity import InterPodAffinity
 from stretto.framework.exact.plugins.node_affinity import NodeAffinity
+from stretto.framework.exact.plugins.node_declared_features import NodeDeclaredFeatures
 from stretto.framework.exact.plugins.node_name import NodeName
 from stretto.framework.exact.plugins.node_ports import NodePorts
 from stretto.framework.exact.plugins.node_resources_fit import NodeResourcesFit
