@@ -71,6 +71,12 @@ def test_nodes_that_are_equally_good_are_all_told() -> None:
     assert found.chosen.node == "a"
 
 
+def test_a_port_that_two_pods_hold_is_free_once_one_of_them_leaves() -> None:
+    port = [{"containerPort": 80, "hostPort": 80}]
+    there = [pod(name, "n", priority=of, ports=port) for name, of in (("low", 1), ("high", 200))]
+    assert victims(preempted(urgent(ports=port), node("n"), *there)) == ["low"]
+
+
 def budget(allowed: int, **more: Any) -> Any:
     selector = more.pop("selector", {"matchLabels": {"app": "web"}})
     status = {"disruptionsAllowed": allowed, **more}

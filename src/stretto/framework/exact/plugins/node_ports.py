@@ -53,24 +53,28 @@ class PortCheck(Check):
 
 
 class PortTrial(Trial):
-    """How many ports of the pods on a node conflict."""
+    """Which ports of the pods on a node conflict.
+
+    Upstream notes on a node that a port is taken, not how often: of two pods that hold the same one
+    either gives it free by leaving.
+    """
 
     def __init__(self, ports: tuple[HostPort, ...], pods: Iterable[PodFacts]) -> None:
         """Begin with all pods."""
         self._ports = ports
-        self._conflicts = sum(map(self._in_the_way, pods))
+        self._conflicts = {port for pod in pods for port in self._in_the_way(pod)}
 
     def remove(self, pod: PodFacts) -> None:
         """A pod leaves the node."""
-        self._conflicts -= self._in_the_way(pod)
+        self._conflicts.difference_update(self._in_the_way(pod))
 
     def add(self, pod: PodFacts) -> None:
         """A pod comes back."""
-        self._conflicts += self._in_the_way(pod)
+        self._conflicts.update(self._in_the_way(pod))
 
     def status(self) -> Status:
         """Refused while a port is taken."""
         return REFUSED if self._conflicts else SUCCESS
 
-    def _in_the_way(self, pod: PodFacts) -> int:
-        return sum(mine.conflicts(port) for port in pod.shape.ports for mine in self._ports)
+    def _in_the_way(self, pod: PodFacts) -> list[HostPort]:
+        return [p for p in pod.shape.ports if any(mine.conflicts(p) for mine in self._ports)]
