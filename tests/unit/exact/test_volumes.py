@@ -186,6 +186,19 @@ def test_disks_of_the_two_clouds_count_as_their_drivers(disk: dict[str, Any], dr
     assert refused(LIMITS, pod(volumes=[{"name": "v", **disk}]), *NODES, limit) == ["a"]
 
 
+@pytest.mark.parametrize("written", ["aws://zone/vol-1", "aws:///vol-1", "vol-1"])
+def test_a_disk_that_is_written_with_its_zone_is_the_same_disk(written: str) -> None:
+    told = {"name": "ebs.csi.aws.com", "nodeID": "a", "allocatable": {"count": 1}}
+    limit = thing("CSINode", "a", spec={"drivers": [told]})
+
+    def naming(disk: str, **more: Any) -> Any:
+        return pod(volumes=[{"name": "v", "awsElasticBlockStore": {"volumeID": disk}}], **more)
+
+    there = naming("vol-1", name="e", on="a")
+    assert refused(LIMITS, naming(written), *NODES, limit, there) == []
+    assert refused(LIMITS, naming("aws://zone/vol-2"), *NODES, limit, there) == ["a"]
+
+
 # ---------------------------------------------------------------- zones
 
 

@@ -4,6 +4,7 @@ Distinct volumes count: those of running pods, those attached otherwise, and the
 without a volume counts by its class. Disks of two clouds named in pods count as their drivers'.
 """
 
+import re
 from typing import ClassVar, Final
 
 import numpy as np
@@ -42,6 +43,8 @@ MIGRATED: Final = {
 """Provisioners of old whose volumes are served by drivers now."""
 NOT_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
 """Provisioners of old that upstream does not count."""
+_ZONED_DISK: Final = re.compile("aws://[^/]*/+(vol-[^/]*)/*")
+"""A disk of EBS as it was written with its zone: the same disk as by its name alone."""
 
 
 class NodeVolumeLimits(FilterPlugin):
@@ -65,7 +68,9 @@ def migrated(volume: Volume) -> tuple[str, str] | None:
     if volume.gce_persistent_disk is not None:
         return GCE, volume.gce_persistent_disk.pd_name
     if volume.aws_elastic_block_store is not None:
-        return EBS, volume.aws_elastic_block_store.volume_id
+        name = volume.aws_elastic_block_store.volume_id
+        zoned = _ZONED_DISK.fullmatch(name)
+        return EBS, name if zoned is None else zoned[1]
     return None
 
 
