@@ -31,8 +31,8 @@ from stretto.control.dispatcher.partition import Partitions
 from stretto.control.held_back import HeldBack
 from stretto.control.pump import Pump
 from stretto.control.reporter import ReportConfig, Reporter
+from stretto.control.scheduler.loop import BATCH, Loop
 from stretto.control.scheduler.preempt import Preempting
-from stretto.control.scheduler.shard import BATCH, Shard
 from stretto.control.verdicts import Verdicts
 from stretto.framework.domains.referee import Referee
 from stretto.framework.placer import Placers
@@ -133,7 +133,7 @@ class Plane:
         #: What is left of the disruption budgets.
         self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
         #: Places pods.
-        self.shards: list[Shard] = []
+        self.shards: list[Loop] = []
         self._listen()
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
@@ -192,7 +192,7 @@ class Plane:
 
     # ------------------------------------------------------------ parts that may be replaced
 
-    def add_shard(self) -> Shard:
+    def add_shard(self) -> Loop:
         """Start one more shard."""
         number = max((shard.number for shard in self.shards), default=-1) + 1
         shard = self._new_shard(number)
@@ -218,9 +218,9 @@ class Plane:
         for number in [shard.number for shard in self.shards]:
             self.restart_shard(number, now)
 
-    def _new_shard(self, number: int) -> Shard:
+    def _new_shard(self, number: int) -> Loop:
         runtime = self.placers.new(self._rng.child("shard", number))
-        shard = Shard(number, runtime, self.cluster.pods, self.engine.cures_of)
+        shard = Loop(number, runtime, self.cluster.pods, self.engine.cures_of)
         if self.config.profile.preemption.enabled:
             finder = self.placers.finder(runtime, self.budgets, self.clock)
             shard.preempting = Preempting(self.cluster, self.units, finder, self.clock)

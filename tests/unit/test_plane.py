@@ -7,7 +7,7 @@ import pytest
 from stretto.api.kinds import NODE, POD
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.config import QueueConfig, dispatcher_config
-from stretto.control.scheduler.shard import Shard
+from stretto.control.scheduler.loop import Loop
 from stretto.framework.profile import load_profile
 from stretto.framework.runtime import Runtime
 from stretto.plane import Plane, PlaneConfig, Step
@@ -28,8 +28,8 @@ class Counted:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.handed = self.calls = 0
-        accept, place, refresh = Shard.accept, Runtime.place, Runtime.row
-        patch.setattr(Shard, "accept", lambda s, work: self.hand(work) or accept(s, work))
+        accept, place, refresh = Loop.accept, Runtime.place, Runtime.row
+        patch.setattr(Loop, "accept", lambda s, work: self.hand(work) or accept(s, work))
         patch.setattr(Runtime, "place", lambda r, q: self.call() or place(r, q))
         patch.setattr(Runtime, "row", lambda r, c: self.call() or refresh(r, c))
 

@@ -32,7 +32,7 @@ from stretto.api.heads import decode_pod_head
 from stretto.base.errors import InputError, InvariantBrokenError
 from stretto.base.rng import Rng
 from stretto.control.binder.conflicts import Judge
-from stretto.control.scheduler.shard import Shard
+from stretto.control.scheduler.loop import Loop
 from stretto.framework.profile import load_profile
 from stretto.framework.runtime import Engine, Runtime
 from stretto.inputs.fleet import FleetNode, FleetPod
@@ -189,7 +189,7 @@ class _Pending(msgspec.Struct, eq=False):
 class _Scheduler(msgspec.Struct, eq=False):
     """One scheduler with its queue and its books; times in ticks."""
 
-    shard: Shard
+    shard: Loop
     queue: deque[_Pending]
     thinking: bool = False
     useful: int = 0
@@ -313,7 +313,7 @@ class _Omega:
     def _scheduler(self, number: int) -> _Scheduler:
         rng = self._rng.child("scheduler", number)
         runtime = Runtime(self._engine, rng, self._cell.tier)
-        shard = Shard(number, runtime, self._cluster.pods, self._engine.cures_of)
+        shard = Loop(number, runtime, self._cluster.pods, self._engine.cures_of)
         return _Scheduler(shard, deque())
 
     def _fill(self) -> None:

@@ -19,7 +19,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.config import DispatcherConfig
-from stretto.control.scheduler.shard import Shard
+from stretto.control.scheduler.loop import Loop
 from stretto.framework.profile import load_profile
 from stretto.inputs.fleet import FleetNode, FleetPod
 from stretto.inputs.objects import node_body
@@ -186,7 +186,7 @@ class Thinking:
     """
 
     def __init__(
-        self, shard: Shard, clock: ManualClock, decision_s: float, binding: Binding
+        self, shard: Loop, clock: ManualClock, decision_s: float, binding: Binding
     ) -> None:
         """Slow a shard down."""
         self._cycle = shard.cycle
@@ -202,7 +202,7 @@ class Thinking:
         return self._due if self._due > self._clock.monotonic() else inf
 
     def cycle(self, limit: int) -> Plan | None:
-        """What ``Shard.cycle`` answers, later."""
+        """What ``Loop.cycle`` answers, later."""
         now = self._clock.monotonic()
         if now < self._due - CLOSE:
             return None

@@ -26,8 +26,8 @@ from stretto.api.handover import (
 from stretto.api.kinds import POD, POD_GROUP, Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
+from stretto.control.scheduler.loop import Loop
 from stretto.control.scheduler.preempt import Domain, Preempting
-from stretto.control.scheduler.shard import Shard
 from stretto.daemons.wire.view import SCALE, View
 from stretto.framework.finder import Found
 from stretto.framework.placement import Placement, Request
@@ -290,10 +290,10 @@ class BinderPlane(Plane):
         """Clock time at which there is something to do although no event comes."""
         return min(super().next_due(), self.view.next_due())
 
-    def _new_shard(self, number: int) -> Shard:
+    def _new_shard(self, number: int) -> Loop:
         decided = Decided(self.cluster, self.view, self.engine.is_eligible)
         decided.volumes = self.binder.volumes.late
-        shard = Shard(number, decided, self.cluster.pods, self.engine.cures_of)
+        shard = Loop(number, decided, self.cluster.pods, self.engine.cures_of)
         finder = Named(self.config.profile.preemption, decided, self.cluster)
         shard.preempting = Preempting(self.cluster, self.units, finder, self.clock)
         return shard

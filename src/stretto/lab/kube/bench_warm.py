@@ -13,7 +13,7 @@ from stretto.api.kinds import NAMESPACE, NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
-from stretto.control.scheduler.shard import BATCH
+from stretto.control.scheduler.loop import BATCH
 from stretto.framework.profile import load_profile
 from stretto.lab.kube.bench_shapes import (
     SCHEDULER,

@@ -1,11 +1,11 @@
-"""One shard alone: dispatched rows in, a plan out, and every row answered."""
+"""One loop alone: dispatched rows in, a plan out, and every row answered."""
 
 from typing import Any
 
 import numpy as np
 
 from stretto.base.rng import Rng
-from stretto.control.scheduler.shard import Shard
+from stretto.control.scheduler.loop import Loop
 from stretto.framework.profile import load_profile
 from stretto.framework.runtime import Engine, Runtime
 from stretto.state.claims import Plan
@@ -16,13 +16,13 @@ from tests.pleas import a_unit, wait_for
 
 
 class Bench(Books):
-    """A cluster, a shard over it, and pods handed out by name."""
+    """A cluster, a loop over it, and pods handed out by name."""
 
     def __init__(self, *nodes: bytes, profile: str = "default") -> None:
         super().__init__(*nodes)
         engine = Engine(load_profile(profile), self.cluster)
         runtime = Runtime(engine, Rng(0), "numpy")
-        self.shard = Shard(3, runtime, self.cluster.pods, engine.cures_of)
+        self.loop = Loop(3, runtime, self.cluster.pods, engine.cures_of)
 
     def hand(self, *names: str, least: int = 1, blocking: bool = False, **form: Any) -> Unit:
         for name in names:
@@ -30,11 +30,11 @@ class Bench(Books):
         wait_for(self, *names)
         unit = a_unit("-".join(names), least)
         rows = tuple(self.row(name) for name in names)
-        self.shard.accept([Dispatch(unit, rows, least, blocking)])
+        self.loop.accept([Dispatch(unit, rows, least, blocking)])
         return unit
 
     def plan(self, limit: int = 100) -> Plan:
-        plan = self.shard.cycle(limit)
+        plan = self.loop.cycle(limit)
         assert plan is not None
         return plan
 
@@ -47,7 +47,7 @@ def bench(cpu: str = "4", **more: Any) -> Bench:
 
 
 def test_an_empty_inbox_makes_no_plan() -> None:
-    assert bench().shard.cycle() is None
+    assert bench().loop.cycle() is None
 
 
 def test_what_fits_becomes_claims_in_order() -> None:
@@ -69,7 +69,7 @@ def test_claims_name_generation_version_and_serial() -> None:
     assert plan.serials[0] == pods.serial[plan.rows[0]]
 
 
-def test_a_shard_writes_nothing_but_its_snapshot() -> None:
+def test_a_loop_writes_nothing_but_its_snapshot() -> None:
     desk = bench()
     desk.hand("a")
     head = desk.cluster.ledger.head
@@ -148,7 +148,7 @@ def test_a_cycle_takes_about_as_many_as_it_is_told() -> None:
     desk = bench()
     for name in "abcd":
         desk.hand(name)
-    assert (len(desk.plan(limit=3).rows), desk.shard.waiting) == (3, 1)
+    assert (len(desk.plan(limit=3).rows), desk.loop.waiting) == (3, 1)
 
 
 def test_each_row_handed_out_is_answered_once() -> None:

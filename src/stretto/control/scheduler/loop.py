@@ -1,4 +1,4 @@
-"""A shard: one scheduler instance, with a snapshot of its own.
+"""A loop: an inbox, a snapshot of its own, and cycles that turn the one into plans on the other.
 
 It takes dispatched units from its inbox, places them on its snapshot in order, and proposes the
 result as one plan. It writes nothing but the snapshot; whoever loses it loses no decision,
@@ -34,12 +34,12 @@ CuresOf = Callable[[int], Cure]
 """Class id to the events that may turn its "no" into a "yes"."""
 
 
-class Shard:
-    """One scheduler: inbox in, plans out."""
+class Loop:
+    """One scheduling loop: inbox in, plans out."""
 
     def __init__(self, number: int, runtime: Placer, pods: Pods, cures_of: CuresOf) -> None:
-        """A shard that places pods of the cluster's rows by a runtime."""
-        #: Its number.
+        """A loop that places pods of the cluster's rows by a runtime."""
+        #: Number of its shard.
         self.number = number
         #: Its engine and snapshot.
         self.runtime = runtime
