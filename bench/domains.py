@@ -225,7 +225,7 @@ class Bench:
 
     def check(self) -> None:
         """No rule is broken, and kept scores are what the rules say."""
-        cluster, runtime = self.plane.cluster, self.plane.shards[0].runtime
+        cluster, runtime = self.plane.cluster, self.plane.shards[0].default.runtime
         assert isinstance(runtime, Runtime)
         runtime.sync()
         used = [c for c, users in enumerate(cluster.classes.users) if users]
@@ -258,8 +258,8 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
     watches.wrap(bench.plane.pump, "poll", "pump")
     watches.wrap(bench.plane.binder, "commit", "binder")
     watches.wrap(bench.plane.shards[0], "cycle", "shard")
-    watches.wrap(bench.plane.shards[0].runtime, "sync", "snapshot")
-    watches.wrap(bench.plane.shards[0].runtime, "run_kernel", "kernel")
+    watches.wrap(bench.plane.shards[0].default.runtime, "sync", "snapshot")
+    watches.wrap(bench.plane.shards[0].default.runtime, "run_kernel", "kernel")
     walls, cpus = [], []
     for _ in range(rounds):
         watches.clear()

@@ -121,7 +121,7 @@ class Field:
 
     def finder(self) -> VictimFinder:
         """The first shard's, at the beginning of a cycle."""
-        found = self.plane.shards[0].preempting
+        found = self.plane.shards[0].default.preempting
         assert found is not None
         finder = found._finder  # noqa: SLF001  (a bench looks behind the counter)
         assert isinstance(finder, VictimFinder)

@@ -120,7 +120,7 @@ def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
         bodies = list(numa_pods(batch, number * batch))
         shard = harness.plane.shards[0]
         spent = [0.0, 0.0]
-        place = shard.runtime.place
+        place = shard.default.runtime.place
 
         def watched(request: Request, place: Any = place, spent: Any = spent) -> Any:
             before, cpu_before = time.perf_counter(), time.process_time()
@@ -129,9 +129,9 @@ def numa(nodes: int, rounds: int, batch: int) -> dict[str, Any]:
             spent[1] += time.process_time() - cpu_before
             return answer
 
-        shard.runtime.place = watched  # type: ignore[method-assign]
+        shard.default.runtime.place = watched  # type: ignore[method-assign]
         whole.append(timed(lambda bodies=bodies: (harness.submit(*bodies), harness.settle())))
-        shard.runtime.place = place  # type: ignore[method-assign]
+        shard.default.runtime.place = place  # type: ignore[method-assign]
         placing.append(Timed(*spent))
     cluster = harness.plane.cluster
     bound = sum(1 for hold in cluster.topology.holds.values() if hold.parts)
@@ -182,7 +182,7 @@ def gang(
         members = [make_pod(f"{title}-{i}", cpu=cpu, group=title) for i in range(pods)]
         harness.create(POD_GROUP, json.dumps(body).encode())
         shard, spent = harness.plane.shards[0], [0.0, 0.0]
-        place = shard.runtime.place
+        place = shard.default.runtime.place
 
         def watched(request: Request, place: Any = place, spent: Any = spent) -> Any:
             before, cpu_before = time.perf_counter(), time.process_time()
@@ -191,11 +191,11 @@ def gang(
             spent[1] += time.process_time() - cpu_before
             return answer
 
-        shard.runtime.place = watched  # type: ignore[method-assign]
+        shard.default.runtime.place = watched  # type: ignore[method-assign]
         harness.submit(*members[:-1])
         harness.settle()
         whole.append(timed(lambda last=members[-1]: (harness.submit(last), harness.settle())))
-        shard.runtime.place = place  # type: ignore[method-assign]
+        shard.default.runtime.place = place  # type: ignore[method-assign]
         placing.append(Timed(*spent))
         bound = sum(1 for i in range(pods) if harness.node_of(f"{title}-{i}"))
         gone = [Deletion("default", f"{title}-{i}") for i in range(pods)]
@@ -242,7 +242,7 @@ def given_back_by_shard(rounds: int) -> dict[str, Any]:
     """999 places that a gang of 1,000 took on a snapshot, given back by the kernel."""
     harness = Harness([make_node(f"n{i}", cpu="7", labels={"pen": "p"}) for i in range(333)])
     harness.create(POD_GROUP, make_group("last", 1000, **affinity("pen")))
-    runtime = harness.plane.shards[0].runtime
+    runtime = harness.plane.shards[0].default.runtime
     calls: list[tuple[Any, Any, Work]] = []
     call = runtime._call  # type: ignore[attr-defined]  # noqa: SLF001 (a stage of its own)
 

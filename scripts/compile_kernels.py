@@ -33,7 +33,7 @@ def plain() -> None:
     site.submit(*(make_pod(f"g{i}", group="gang") for i in range(3)))
     site.submit(*(make_pod(f"p{i}", cpu="1", ports=[80]) for i in range(6)))
     site.settle()
-    site.plane.shards[0].runtime.room(0)
+    site.plane.shards[0].default.runtime.room(0)
 
 
 def between() -> None:
@@ -78,7 +78,7 @@ def zones() -> None:
     site.settle()
     site.submit(*(make_pod(f"n{i}", cpu="2", annotations=numa_notes()) for i in range(3)))
     site.settle()
-    site.plane.shards[0].runtime.room(0)
+    site.plane.shards[0].default.runtime.room(0)
 
 
 def policies() -> None:
@@ -87,7 +87,7 @@ def policies() -> None:
         site = Harness(nodes(gpus=4, model="T4", cpu="32"), profile=policy)
         site.submit(make_pod("a", gpus=1, gpu_milli=500), make_pod("b", gpus=2), make_pod("c"))
         site.settle()
-        site.plane.shards[0].runtime.room(0)
+        site.plane.shards[0].default.runtime.room(0)
 
 
 FIRST: tuple[Callable[[], None], ...] = (plain, between, policies)

@@ -40,7 +40,7 @@ class Parity(Harness):
     @property
     def runtime(self) -> ExactRuntime:
         """The first shard's runtime, up to date."""
-        found = self.plane.shards[0].runtime
+        found = self.plane.shards[0].default.runtime
         assert isinstance(found, ExactRuntime)
         found.sync()
         return found

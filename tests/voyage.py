@@ -144,7 +144,7 @@ class Voyage:
 
     def left_behind(self) -> list[str]:
         """Single pods that fit somewhere now, and wait all the same."""
-        cluster, runtime = self.plane.cluster, self.plane.shards[0].runtime
+        cluster, runtime = self.plane.cluster, self.plane.shards[0].default.runtime
         runtime.sync()
         waiting = []
         for row in cluster.pods.rows().tolist():

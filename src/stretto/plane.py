@@ -8,6 +8,7 @@ arguments.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -33,6 +34,8 @@ from stretto.control.pump import Pump
 from stretto.control.reporter import ReportConfig, Reporter
 from stretto.control.scheduler.loop import BATCH, Loop
 from stretto.control.scheduler.preempt import Preempting
+from stretto.control.scheduler.shard import Shard
+from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.control.verdicts import Verdicts
 from stretto.framework.domains.referee import Referee
 from stretto.framework.placer import Placers
@@ -124,6 +127,8 @@ class Plane:
         self.engine = Engine(config.profile, self.cluster)
         #: Makes the shards' runtimes.
         self.placers = Placers(self.engine, config.tier, self.units)
+        #: What tells sub-clusters apart; ``None`` where there are none.
+        self.sub_clusters = sub_clusters_of(config.profile, self.cluster)
         #: Reads the store.
         self.pump = Pump(store, self.cluster, failpoint, config.compare_every, config.profile.kinds)
         #: Orders units and hands them out.
@@ -133,7 +138,7 @@ class Plane:
         #: What is left of the disruption budgets.
         self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
         #: Places pods.
-        self.shards: list[Loop] = []
+        self.shards: list[Shard] = []
         self._listen()
         self._failpoint = failpoint
         self._rng = Rng(config.seed)
@@ -192,7 +197,7 @@ class Plane:
 
     # ------------------------------------------------------------ parts that may be replaced
 
-    def add_shard(self) -> Loop:
+    def add_shard(self) -> Shard:
         """Start one more shard."""
         number = max((shard.number for shard in self.shards), default=-1) + 1
         shard = self._new_shard(number)
@@ -218,13 +223,18 @@ class Plane:
         for number in [shard.number for shard in self.shards]:
             self.restart_shard(number, now)
 
-    def _new_shard(self, number: int) -> Loop:
-        runtime = self.placers.new(self._rng.child("shard", number))
-        shard = Loop(number, runtime, self.cluster.pods, self.engine.cures_of)
+    def _new_shard(self, number: int) -> Shard:
+        return Shard(number, partial(self._new_loop, number), self.sub_clusters, self.clock)
+
+    def _new_loop(self, number: int, sub_cluster: str) -> Loop:
+        whose = ("loop", sub_cluster) if sub_cluster else ()
+        runtime = self.placers.new(self._rng.child("shard", number, *whose))
+        loop = Loop(number, runtime, self.cluster.pods, self.engine.cures_of)
+        loop.sub_cluster = sub_cluster
         if self.config.profile.preemption.enabled:
             finder = self.placers.finder(runtime, self.budgets, self.clock)
-            shard.preempting = Preempting(self.cluster, self.units, finder, self.clock)
-        return shard
+            loop.preempting = Preempting(self.cluster, self.units, finder, self.clock)
+        return loop
 
     def _new_binder(self) -> Binder:
         profile, law = self.config.profile, self.placers.law()
@@ -346,22 +356,19 @@ class Plane:
 
     def _probe(self, class_id: int) -> int:
         """How many pods of a class fit at most, on the first shard's snapshot as it is now."""
-        shard = self.shards[0]
-        shard.runtime.sync()
-        room = shard.runtime.room(class_id)
-        return room if room or shard.preempting is None else shard.preempting.chance(class_id)
+        return self.shards[0].room(class_id)
 
     def _plan(self, now: float) -> list[Plan]:
-        """Hand out units and let every shard make a plan on its own snapshot."""
+        """Hand out units and let every loop of every shard make a plan on its own snapshot."""
         self._follow_partitions()
         room = self.dispatcher.room(self.config.batch, [(s.number, s.waiting) for s in self.shards])
         handed = self.dispatcher.dispatch(now, room)
         for shard, work in zip(self.shards, handed, strict=True):
             shard.accept(work)
         self._failpoint("dispatcher.handed-out")
-        plans = [shard.cycle(self.config.batch) for shard in self.shards]
+        plans = [plan for shard in self.shards for plan in shard.cycle(self.config.batch)]
         self._failpoint("shard.planned")
-        return [plan for plan in plans if plan is not None]
+        return plans
 
     def _commit(self, plan: Plan, now: float) -> Verdict:
         """One plan through the binder, and its outcome back to the dispatcher."""
@@ -388,4 +395,4 @@ class Plane:
         ledger, numbers = self.cluster.ledger, [shard.number for shard in self.shards]
         owners = self._partitions.update(ledger.slots, numbers, ledger)
         for shard in self.shards:
-            shard.runtime.own_block = (owners == shard.number).astype("uint8")
+            shard.follow(owners == shard.number)

@@ -109,7 +109,7 @@ def test_rows_equal_the_exact_path_after_any_changes(
             asked.setdefault(f"p{number}", names or ["other:1"])
         act(harness, what, number, names)
     harness.plane.run_until_idle()
-    cluster, runtime = harness.plane.cluster, harness.plane.shards[0].runtime
+    cluster, runtime = harness.plane.cluster, harness.plane.shards[0].default.runtime
     assert isinstance(runtime, Runtime)
     runtime.sync()
     for row in range(cluster.pods.length):
@@ -131,7 +131,7 @@ def test_the_best_node_is_found_under_the_default_profile_after_any_changes(
     for what, number, names in done:
         act(harness, what, number, names)
         harness.plane.run_until_idle()
-        runtime = harness.plane.shards[0].runtime
+        runtime = harness.plane.shards[0].default.runtime
         assert isinstance(runtime, Runtime)
         runtime.sync()
         pods = harness.plane.cluster.pods

@@ -106,7 +106,7 @@ def test_the_best_of_what_was_found_is_taken() -> None:
     harness = Harness(nodes, profile=profile, config={"tier": "numpy"})
     harness.submit(make_pod("a", cpu="3"))
     harness.settle()
-    runtime = harness.plane.shards[0].runtime
+    runtime = harness.plane.shards[0].default.runtime
     harness.submit(make_pod("b", cpu="500m"))
     harness.settle()
     first, then = (int(harness.node_of(name)[1:]) for name in "ab")

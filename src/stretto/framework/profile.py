@@ -39,6 +39,7 @@ from stretto.framework.plugins.gpu_policies import FGD
 from stretto.framework.plugins.image_locality import ImageLocality
 from stretto.framework.plugins.inter_pod_affinity import regard_of
 from stretto.framework.plugins.pod_topology_spread import default_spread
+from stretto.framework.plugins.sub_cluster import SubCluster
 from stretto.framework.plugins.table import RULES
 from stretto.framework.plugins.volumes import BIND_TIMEOUT, VolumeBinding, VolumeRule
 from stretto.framework.profile_form import Form, read_forms
@@ -177,6 +178,12 @@ class Profile(msgspec.Struct, frozen=True, eq=False):
         """Seconds that a pod waits for its volumes once it has a node."""
         found = (rule.bind_timeout for rule in self.filters if isinstance(rule, VolumeBinding))
         return next(found, BIND_TIMEOUT)
+
+    @property
+    def sub_cluster(self) -> SubCluster | None:
+        """What tells sub-clusters apart; ``None`` where there are none."""
+        found = (rule for rule in self.filters if isinstance(rule, SubCluster) and rule.key)
+        return next(found, None)
 
     @property
     def tie_rule(self) -> Pick:

@@ -142,7 +142,7 @@ class Scene:
     @property
     def runtime(self) -> Runtime:
         """The first shard's engine and snapshot."""
-        runtime = self.plane.shards[0].runtime
+        runtime = self.plane.shards[0].default.runtime
         assert isinstance(runtime, Runtime)  # the default profile's
         return runtime
 

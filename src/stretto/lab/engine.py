@@ -234,8 +234,8 @@ class _Bench:
         watches.wrap(plane.binder, "commit", "binder")
         for shard in plane.shards:
             watches.wrap(shard, "cycle", "shard")
-            watches.wrap(shard.runtime, "sync", "snapshot")
-            watches.wrap(shard.runtime, "run_kernel", "kernel")
+            watches.wrap(shard.default.runtime, "sync", "snapshot")
+            watches.wrap(shard.default.runtime, "run_kernel", "kernel")
         return watches
 
     def latency(self, pace: collector.Pace) -> tuple[float, float, float]:
@@ -288,7 +288,7 @@ class _Bench:
 
     def equals_reference(self) -> bool:
         """Whether cached rows equal what the rules themselves say, on a sample of classes."""
-        runtime = self.plane.shards[0].runtime
+        runtime = self.plane.shards[0].default.runtime
         assert isinstance(runtime, Runtime)
         runtime.sync()
         live = [c for c, users in enumerate(self.plane.cluster.classes.users) if users]

@@ -189,7 +189,7 @@ class _Pending(msgspec.Struct, eq=False):
 class _Scheduler(msgspec.Struct, eq=False):
     """One scheduler with its queue and its books; times in ticks."""
 
-    shard: Loop
+    loop: Loop
     queue: deque[_Pending]
     thinking: bool = False
     useful: int = 0
@@ -257,8 +257,8 @@ class _Omega:
         if not pending.attempts:
             self._waits[pending.number] = (self._now - pending.arrival) / MICROS
         scheduler.thinking = True
-        scheduler.shard.accept([Dispatch(pending.unit, pending.rows, 1)])
-        plan = scheduler.shard.cycle()
+        scheduler.loop.accept([Dispatch(pending.unit, pending.rows, 1)])
+        plan = scheduler.loop.cycle()
         cell = self._cell
         took = _ticks(cell.job_s) + _ticks(cell.task_s * len(pending.rows))
         if plan is None:
@@ -313,8 +313,8 @@ class _Omega:
     def _scheduler(self, number: int) -> _Scheduler:
         rng = self._rng.child("scheduler", number)
         runtime = Runtime(self._engine, rng, self._cell.tier)
-        shard = Loop(number, runtime, self._cluster.pods, self._engine.cures_of)
-        return _Scheduler(shard, deque())
+        loop = Loop(number, runtime, self._cluster.pods, self._engine.cures_of)
+        return _Scheduler(loop, deque())
 
     def _fill(self) -> None:
         """Take a part of the cores for good, core by core, on machines drawn by the seed."""

@@ -178,18 +178,16 @@ class Binding:
 
 
 class Thinking:
-    """Lets a shard's plan be ready some time after its snapshot.
+    """Lets a loop's plan be ready some time after its snapshot.
 
-    It takes the place of the shard's ``cycle``. A plan is made at once, on the snapshot of now,
+    It takes the place of the loop's ``cycle``. A plan is made at once, on the snapshot of now,
     and kept; it is handed over when its time has come and it is its turn at the binder, and until
-    the binder has answered the shard does nothing.
+    the binder has answered the loop does nothing.
     """
 
-    def __init__(
-        self, shard: Loop, clock: ManualClock, decision_s: float, binding: Binding
-    ) -> None:
-        """Slow a shard down."""
-        self._cycle = shard.cycle
+    def __init__(self, loop: Loop, clock: ManualClock, decision_s: float, binding: Binding) -> None:
+        """Slow a loop down."""
+        self._cycle = loop.cycle
         self._clock = clock
         self._decision_s = decision_s
         self._binding = binding
@@ -229,10 +227,10 @@ class _Run:
         self._plane = Plane(config, self._store, self._clock)
         self._binding = Binding(commit_s)
         self._thinking: list[Thinking] = []
-        for shard in self._plane.shards:
-            thinking = Thinking(shard, self._clock, decision_s, self._binding)
+        for loop in [shard.default for shard in self._plane.shards]:
+            thinking = Thinking(loop, self._clock, decision_s, self._binding)
             # The instance's method, as a stopwatch does it: the plane knows nothing of it.
-            setattr(shard, "cycle", thinking.cycle)  # noqa: B010
+            setattr(loop, "cycle", thinking.cycle)  # noqa: B010
             self._thinking.append(thinking)
         self._last = 0.0
         self._plane.observers.append(self._observe)

@@ -138,7 +138,7 @@ class Study:
         """Tell the shard which node wins among equals; returns the fleet's row of each slot."""
         slot_of = world.plane.cluster.nodes.by_name
         slots = np.array([slot_of[object_name(node.name)] for node in self.fleet.nodes], np.int64)
-        runtime = world.plane.shards[0].runtime
+        runtime = world.plane.shards[0].default.runtime
         if not isinstance(runtime, Runtime):
             expected = "a profile that decides by class: the protocol breaks ties in its own order"
             raise InputError("profile", world.plane.config.profile.name, expected)

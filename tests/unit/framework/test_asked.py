@@ -107,7 +107,7 @@ def test_rows_with_an_authors_rule_equal_the_rules_own_answers() -> None:
     harness = harness_with("filter", "KeepCores")
     harness.submit(*(make_pod(f"p{i}", cpu="1") for i in range(6)))
     harness.settle()
-    runtime = harness.plane.shards[0].runtime
+    runtime = harness.plane.shards[0].default.runtime
     assert isinstance(runtime, Runtime)
     runtime.sync()
     assert np.array_equal(runtime.row(0), runtime.reference_row(0))

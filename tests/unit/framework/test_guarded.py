@@ -132,7 +132,7 @@ def test_a_filter_that_goes_wrong_refuses_and_says_so_in_the_reason(scope: Scope
 
 def test_what_was_read_only_may_be_written_afterwards() -> None:
     harness = harness_with(scoring(lambda _, __, s: np.zeros(len(s), np.int32)))
-    columns = harness.plane.shards[0].runtime.view.columns  # type: ignore[attr-defined]
+    columns = harness.plane.shards[0].default.runtime.view.columns  # type: ignore[attr-defined]
     assert columns.free.flags.writeable
     assert columns.ledger.used.flags.writeable
 
@@ -181,7 +181,7 @@ def test_what_a_rule_says_beforehand_passes_the_guard(answer: Any) -> None:
     (made,) = [filtering(lambda *_: None, prepare=lambda *_: answer)({})]
     from stretto.framework.guarded import guard
 
-    view = harness_with(scoring(lambda _, __, s: s * 0)).plane.shards[0].runtime.view  # type: ignore[attr-defined]
+    view = harness_with(scoring(lambda _, __, s: s * 0)).plane.shards[0].default.runtime.view  # type: ignore[attr-defined]
     assert guard(made).prepare(None, view) is answer  # type: ignore[arg-type]
 
 
@@ -196,7 +196,7 @@ def test_a_rule_that_takes_too_long_is_told_with_its_budget() -> None:
 
     guarded = guard(scoring(slow)({}))
     guarded.clock = clock
-    view = harness_with(scoring(lambda _, __, s: s * 0)).plane.shards[0].runtime.view  # type: ignore[attr-defined]
+    view = harness_with(scoring(lambda _, __, s: s * 0)).plane.shards[0].default.runtime.view  # type: ignore[attr-defined]
     guarded.score(None, view, np.arange(10))  # type: ignore[arg-type]
     assert guarded.health.complaints() == [
         "rule Own was too slow once, at worst it took 500.0 ms for 10 slots, its budget is 5.0 ms"
@@ -300,7 +300,7 @@ def test_equal_labels_are_one_domain_and_none_is_domain_0() -> None:
     nodes = [make_node(f"n{i}", labels={"rack": "ab"[i % 2]} if i < 4 else {}) for i in range(5)]
     harness = Harness(nodes, config={"tier": "numpy"})
     harness.settle()
-    runtime = harness.plane.shards[0].runtime
+    runtime = harness.plane.shards[0].default.runtime
     domains = label_domains(runtime.view, "rack")  # type: ignore[attr-defined]
     by_name = {
         name: int(domains[slot]) for name, slot in harness.plane.cluster.nodes.by_name.items()

@@ -11,6 +11,7 @@ import pytest
 from stretto.api.kinds import CUSTOM_NODE_RESOURCE, MOVEMENT, POD, RESERVATION
 from stretto.base.errors import InputError
 from stretto.control.controllers.rescheduler import Rescheduler
+from stretto.framework.profile import load_profile
 from stretto.state.rescheduling import Goal
 from stretto.state.topology_notes import HARD_CONSTRAINTS, SOFT_CONSTRAINTS, read_asks
 from stretto.stores.store import Deletion
@@ -202,12 +203,30 @@ def test_an_unknown_hard_constraint_is_refused_by_name_and_not_ignored() -> None
     harness.settle()
     chosen = harness.plane.config.profile.chosen
     pod = harness.plane.cluster.classes[0]
-    view, slots = harness.plane.shards[0].runtime.view, harness.plane.cluster.nodes.live_slots()
+    view, slots = (
+        harness.plane.shards[0].default.runtime.view,
+        harness.plane.cluster.nodes.live_slots(),
+    )
     (refusal,) = chosen.refusals(pod, view, slots)
     assert (harness.node_of("p"), refusal.reason) == (
         "",
         "hard constraint Nope names no plugin of this profile",
     )
+
+
+# ---------------------------------------------------------------- switches: a loop for each part
+
+
+def test_schedule_unit_multi_schedule_switch_each_part_has_its_loop_and_all_are_placed() -> None:
+    rule = {"name": "SubCluster", "args": {"key": "sub"}}
+    plugins = {"filter": {"enabled": [{"name": "SubCluster"}]}}
+    profile = load_profile({"profiles": [{"plugins": plugins, "pluginConfig": [rule]}]})
+    nodes = [make_node(f"n{sub}", cpu="8", labels={"sub": sub}) for sub in "ab"]
+    harness = Harness(nodes, profile=profile, config=PLAIN)
+    harness.submit(*(make_pod(f"p{sub}", spec={"nodeSelector": {"sub": sub}}) for sub in "ab"))
+    harness.settle()
+    loops = {loop.sub_cluster for loop in harness.plane.shards[0].loops}
+    assert (loops, harness.placements()) == ({"", "a", "b"}, {"pa": "na", "pb": "nb"})
 
 
 # ---------------------------------------------------------------- promises under fault

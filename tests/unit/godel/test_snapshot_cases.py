@@ -71,7 +71,7 @@ def test_case_17_every_node_is_looked_at_whatever_share_is_asked_for(percentage:
 
 def seen_by(harness: Harness) -> Columns:
     """What the one shard knows."""
-    runtime = harness.plane.shards[0].runtime
+    runtime = harness.plane.shards[0].default.runtime
     runtime.sync()
     return runtime.columns
 

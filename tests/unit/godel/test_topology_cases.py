@@ -112,7 +112,7 @@ def places(harness: Harness, required=(), preferred=(), rules=(), **more) -> Pla
     harness.create(POD_GROUP, make_group("g", 2, affinity={"podGroupAffinity": terms}))
     harness.settle()
     plane = harness.plane
-    runtime = plane.shards[0].runtime
+    runtime = plane.shards[0].default.runtime
     runtime.sync()
     bound = plane.cluster.nodes.slots_named(more.get("bound", ()))
     wanted = Wanted([(0, more.get("cpu", 0))])

@@ -249,7 +249,7 @@ def test_whatever_happens_the_books_agree_and_no_numa_node_gives_more_than_it_ha
     cluster = harness.plane.cluster
     if not any(what in ("report", "node") for what, _, _ in script):
         assert overcommitted(cluster) == []
-    runtime = harness.plane.shards[0].runtime
+    runtime = harness.plane.shards[0].default.runtime
     runtime.sync()
     fresh = ZoneColumns(cluster.topology, cluster.ledger)
     fresh.sync(runtime.columns)

@@ -41,6 +41,8 @@ class Loop:
         """A loop that places pods of the cluster's rows by a runtime."""
         #: Number of its shard.
         self.number = number
+        #: Whose units it places; empty for the loop that sees everything.
+        self.sub_cluster = ""
         #: Its engine and snapshot.
         self.runtime = runtime
         #: Helps what fits nowhere, by others' leaving; ``None`` where nobody may be asked.
@@ -55,6 +57,19 @@ class Loop:
     def waiting(self) -> int:
         """Pods in the inbox."""
         return len(self._rows)
+
+    def room(self, class_id: int) -> int:
+        """How many pods of a class fit at most now, or may if others leave; 0 for none."""
+        self.runtime.sync()
+        room = self.runtime.room(class_id)
+        return room if room or self.preempting is None else self.preempting.chance(class_id)
+
+    def chance(self, class_id: int) -> int:
+        """1 where the leaving of others may help pods of a class that it refused, else 0."""
+        if self.preempting is None:
+            return 0
+        self.runtime.sync()
+        return self.preempting.chance(class_id)
 
     def accept(self, dispatches: Iterable[Dispatch]) -> None:
         """Take work; serials are kept, so that a row used again is not mistaken."""

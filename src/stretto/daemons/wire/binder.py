@@ -28,6 +28,7 @@ from stretto.base.clock import Clock
 from stretto.base.errors import InputError
 from stretto.control.scheduler.loop import Loop
 from stretto.control.scheduler.preempt import Domain, Preempting
+from stretto.control.scheduler.shard import Shard
 from stretto.daemons.wire.view import SCALE, View
 from stretto.framework.finder import Found
 from stretto.framework.placement import Placement, Request
@@ -290,13 +291,18 @@ class BinderPlane(Plane):
         """Clock time at which there is something to do although no event comes."""
         return min(super().next_due(), self.view.next_due())
 
-    def _new_shard(self, number: int) -> Loop:
+    def _new_shard(self, number: int) -> Shard:
+        """A shard of one loop: where pods go was decided, whatever their sub-cluster."""
+        return Shard(number, lambda each: self._new_loop(number, each), None, self.clock)
+
+    def _new_loop(self, number: int, sub_cluster: str) -> Loop:
+        del sub_cluster
         decided = Decided(self.cluster, self.view, self.engine.is_eligible)
         decided.volumes = self.binder.volumes.late
-        shard = Loop(number, decided, self.cluster.pods, self.engine.cures_of)
+        loop = Loop(number, decided, self.cluster.pods, self.engine.cures_of)
         finder = Named(self.config.profile.preemption, decided, self.cluster)
-        shard.preempting = Preempting(self.cluster, self.units, finder, self.clock)
-        return shard
+        loop.preempting = Preempting(self.cluster, self.units, finder, self.clock)
+        return loop
 
     def _notes_of(self, key: str) -> tuple[str, dict[str, str]] | None:
         """Uid and annotations of a group of several; ``None`` for one that needs no lock."""

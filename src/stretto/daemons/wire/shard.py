@@ -218,7 +218,7 @@ class ShardPlane(Plane):
         self.view.is_late = self._is_late
         self.view.victims_of = self._victims_of
         self._misfits: list[Setback] = []
-        if self.shards[0].preempting is None:
+        if self.shards[0].default.preempting is None:
             self.observers.append(self._note_misfits)
 
     def step(self) -> bool:
@@ -313,7 +313,7 @@ class ShardPlane(Plane):
         mine: npt.NDArray[np.int64] = np.zeros(slots.blocks, np.int64)
         for name, slot in self.cluster.nodes.by_name.items():
             mine[slot // BLOCK] += 1 if owners.get(name) == self._name else -1
-        own = (mine > 0).astype(np.uint8)
+        own = mine > 0
         if not self.config.partition or not own.any():
-            own[:] = 1
-        self.shards[0].runtime.own_block = own
+            own[:] = True
+        self.shards[0].follow(own)

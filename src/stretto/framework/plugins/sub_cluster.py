@@ -2,7 +2,8 @@
 
 ``key`` names the node label, and the entry of a pod's node selector, that say which sub-cluster.
 A pod that names none sees every node, as in Gödel; with ``isolated: true`` it sees only nodes that
-belong to none.
+belong to none. What is allowed is said here; who places the pods of a sub-cluster is a scheduling
+loop of its own, which ends when it has had nothing to do for ``recycleAfter`` seconds.
 """
 
 from collections.abc import Hashable, Mapping
@@ -25,6 +26,10 @@ from stretto.state.units import Cure
 
 NAME: Final = "SubCluster"
 REASON: Final = "node(s) belonged to another sub-cluster"
+RECYCLE_AFTER: Final = 30 * 86_400.0
+"""Seconds without work after which a sub-cluster's loop ends; Gödel's."""
+LONGEST_IDLE: Final = 3650 * 86_400.0
+"""The most that may be asked for."""
 
 
 class SubCluster(FilterRule):
@@ -35,9 +40,9 @@ class SubCluster(FilterRule):
     CURES: ClassVar[Cure] = Cure.NODE_ADDED | Cure.NODE_LABELS | Cure.POD_CHANGED
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """Read ``key``, and ``isolated``."""
+        """Read ``key``, ``isolated`` and ``recycleAfter``."""
         super().__init__(args)
-        given = read.arguments(args, ("key", "isolated"), NAME)
+        given = read.arguments(args, ("key", "isolated", "recycleAfter"), NAME)
         #: The label; empty where there are no sub-clusters.
         self.key = read.text(given["key"], f"args of {NAME}: key") if "key" in given else ""
         isolated = given.get("isolated", False)
@@ -45,19 +50,26 @@ class SubCluster(FilterRule):
             raise InputError(f"args of {NAME}: isolated", isolated, "true or false")
         #: Whether pods that name no sub-cluster stay out of all of them.
         self.isolated = isolated
+        idle, where = given.get("recycleAfter", RECYCLE_AFTER), f"args of {NAME}: recycleAfter"
+        #: Seconds without work after which the loop of a sub-cluster ends.
+        self.recycle_after = read.number(idle, 0.0, LONGEST_IDLE, where)
+
+    def named(self, pod: PodClass) -> str:
+        """The sub-cluster that a pod names; empty for none."""
+        return pod.spec.node_selector.get(self.key, "") if self.key else ""
 
     def signature(self, pod: PodClass) -> Hashable | None:
         """The sub-cluster that a pod names; no say where it may go anywhere."""
         if not self.key:
             return None
-        named = pod.spec.node_selector.get(self.key, "")
+        named = self.named(pod)
         return (self.key, named) if named or self.isolated else None
 
     def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
         """bool[k]: True on the nodes of the pod's sub-cluster."""
         if self.signature(pod) is None:
             return np.ones(len(slots), np.bool_)
-        named = pod.spec.node_selector.get(self.key, "")
+        named = self.named(pod)
         if named:
             return view.nodes.labels.equal(self.key, named, slots)
         outside: BoolArray = view.nodes.labels.column(self.key)[slots] == 0

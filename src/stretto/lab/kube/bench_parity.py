@@ -210,7 +210,7 @@ class _Trial:
             self.plane.look()
 
     def _runtime(self) -> ExactRuntime:
-        runtime = self.plane.shards[0].runtime
+        runtime = self.plane.shards[0].default.runtime
         assert isinstance(runtime, ExactRuntime)
         runtime.sync()
         return runtime

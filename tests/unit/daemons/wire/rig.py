@@ -29,7 +29,7 @@ class Rig:
     def __init__(self, *shards: str, preempts: bool = True, **more: Any) -> None:
         self.clock = ManualClock()
         self.store: Store = MemoryStore(self.clock, Rng(7))
-        profile = load_profile("default")
+        profile = load_profile(more.get("profile", "default"))
         if not preempts:
             rules = profile.preemption.__class__(enabled=False)
             profile = profile.__class__(**{**fields(profile), "preemption": rules})

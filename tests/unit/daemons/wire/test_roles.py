@@ -171,7 +171,7 @@ def test_a_shard_keeps_the_nodes_of_its_share_in_blocks_of_their_own() -> None:
     rig = Rig("a", "b", shares_nodes=True)
     rig.nodes(*(make_node(name) for name in names("n", 100)))
     rig.run(3.0)
-    own = {name: rig.roles[name].shards[0].runtime.own_block for name in "ab"}
+    own = {name: rig.roles[name].shards[0].default.runtime.own_block for name in "ab"}
     for name, blocks in own.items():
         slots = rig.roles[name].cluster.nodes.by_name
         mine = {node for node, slot in slots.items() if blocks[slot // 64]}
@@ -195,3 +195,16 @@ def test_one_to_eight_shards_place_everything(count: int) -> None:
     rig.pods(*(make_pod(name) for name in names("p", 40)))
     rig.run(3.0)
     assert len(rig.bound()) == 40
+
+
+def test_the_shards_daemon_has_a_loop_for_each_sub_cluster() -> None:
+    rule = {"name": "SubCluster", "args": {"key": "sub"}}
+    plugins = {"filter": {"enabled": [{"name": "SubCluster"}]}}
+    rig = Rig("a", profile={"profiles": [{"plugins": plugins, "pluginConfig": [rule]}]})
+    rig.nodes(*(make_node(f"n{sub}", labels={"sub": sub}) for sub in "xy"))
+    rig.pods(*(make_pod(f"p{sub}", spec={"nodeSelector": {"sub": sub}}) for sub in "xy"))
+    rig.settle()
+    assert rig.bound() == {"px": "nx", "py": "ny"}
+    loops = [each.sub_cluster for each in rig.roles["a"].shards[0].loops]
+    assert sorted(loops) == ["", "x", "y"]
+    assert len(rig.roles["binder"].shards[0].loops) == 1

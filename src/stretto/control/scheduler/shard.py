@@ -1,0 +1,157 @@
+"""A shard: one scheduler instance, with a loop that sees everything and one for each sub-cluster.
+
+Units go to the loop of the sub-cluster that their pods name. Every loop has an inbox and a snapshot
+of its own and makes plans of its own, so that a flood or a failed head in one sub-cluster does not
+hold another up. What is allowed is said by the rule ``SubCluster`` alone: whichever loop places a
+unit, the same nodes are allowed. Without sub-clusters there is the one loop and nothing else.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.clock import Clock
+from stretto.control.scheduler.loop import BATCH, Loop
+from stretto.control.scheduler.sub_clusters import EVERYTHING, SubClusters
+from stretto.state.claims import Plan
+from stretto.state.units import Dispatch
+
+MOST_LOOPS: Final = 31
+"""Loops beside the default one, as in Gödel; further sub-clusters share that.
+
+Each loop has a snapshot of all nodes, so their number is bounded whatever nodes are called.
+"""
+
+MakeLoop = Callable[[str], Loop]
+"""A loop for the sub-cluster of that name, or for everything."""
+
+
+class Shard:
+    """One scheduler: work to its loops, plans out."""
+
+    def __init__(
+        self, number: int, make_loop: MakeLoop, sub_clusters: SubClusters | None, clock: Clock
+    ) -> None:
+        """A shard with its default loop; ``None`` for a cluster without sub-clusters."""
+        #: Its number.
+        self.number = number
+        #: Sees every node: for units that name no sub-cluster, or several.
+        self.default = make_loop(EVERYTHING)
+        #: Sub-clusters that share the default loop because there are too many.
+        self.sharing: set[str] = set()
+        self._make_loop = make_loop
+        self._sub_clusters = sub_clusters
+        self._clock = clock
+        self._own: dict[str, Loop] = {}
+        self._worked: dict[str, float] = {}
+        self._partition: npt.NDArray[np.bool_] | None = None
+        self._turn = 0
+
+    @property
+    def loops(self) -> Sequence[Loop]:
+        """Its loops, the default one first."""
+        return (self.default, *self._own.values())
+
+    @property
+    def waiting(self) -> int:
+        """Pods in the inboxes."""
+        return self.default.waiting + sum(loop.waiting for loop in self._own.values())
+
+    def follow(self, partition: npt.NDArray[np.bool_]) -> None:
+        """Try these blocks first, bool[block]."""
+        self._partition = partition
+        self.default.runtime.own_block = partition.astype(np.uint8)
+
+    def room(self, class_id: int) -> int:
+        """How many pods of a class fit at most now, or may if others leave; 0 for none."""
+        own = None
+        if self._sub_clusters is not None and self._own:
+            own = self._own.get(self._sub_clusters.of_class(class_id))
+        if own is None:
+            return self.default.room(class_id)
+        return own.room(class_id) or self.default.chance(class_id)
+
+    def accept(self, dispatches: Iterable[Dispatch]) -> None:
+        """Give each unit to the loop of the sub-cluster that its pods name."""
+        work = list(dispatches)
+        if self._sub_clusters is None or not work:
+            self.default.accept(work)
+            return
+        names = self._sub_clusters.of_work(work)
+        for name in dict.fromkeys(names):
+            mine = [each for each, named in zip(work, names, strict=True) if named == name]
+            self._loop_of(name).accept(mine)
+
+    def cycle(self, limit: int = BATCH) -> list[Plan]:
+        """Let every loop with work make a plan; together they place about ``limit`` pods."""
+        if self._sub_clusters is None:
+            plan = self.default.cycle(limit)
+            return [] if plan is None else [plan]
+        self._recycle()
+        plans = []
+        for loop, share in self._shares(limit):
+            self._narrow(loop)
+            plan = loop.cycle(share)
+            if plan is not None:
+                plans.append(plan)
+        return plans
+
+    # ------------------------------------------------------------ its loops
+
+    def _loop_of(self, name: str) -> Loop:
+        """The loop of a sub-cluster; the default one where it has none."""
+        if name == EVERYTHING:
+            return self.default
+        loop = self._own.get(name)
+        if loop is None:
+            loop = self._begin(name)
+        if loop is not self.default:
+            self._worked[name] = self._clock.monotonic()
+        return loop
+
+    def _begin(self, name: str) -> Loop:
+        """A loop for a sub-cluster, made at first use; names that no node bears get none."""
+        assert self._sub_clusters is not None
+        if name in self.sharing or not self._sub_clusters.has_nodes(name):
+            return self.default
+        if len(self._own) >= MOST_LOOPS:
+            self.sharing.add(name)
+            return self.default
+        loop = self._own[name] = self._make_loop(name)
+        return loop
+
+    def _recycle(self) -> None:
+        """End the loops that have had nothing to do for long."""
+        assert self._sub_clusters is not None
+        before = self._clock.monotonic() - self._sub_clusters.recycle_after
+        ended = [n for n, at in self._worked.items() if at < before and not self._own[n].waiting]
+        for name in ended:
+            del self._own[name], self._worked[name]
+        if ended:
+            self.sharing.clear()
+
+    def _shares(self, limit: int) -> list[tuple[Loop, int]]:
+        """The loops with work and how many pods each places: what one leaves the others get.
+
+        Another one goes first each time, for of two claims of a step the first wins.
+        """
+        busy = [loop for loop in self.loops if loop.waiting]
+        left, shares = limit, dict[str, int]()
+        for done, loop in enumerate(sorted(busy, key=lambda each: each.waiting)):
+            share = max(1, left // (len(busy) - done))
+            shares[loop.sub_cluster] = share
+            left -= min(share, loop.waiting)
+        self._turn += 1
+        first = self._turn % len(busy) if busy else 0
+        return [(loop, shares[loop.sub_cluster]) for loop in (*busy[first:], *busy[:first])]
+
+    def _narrow(self, loop: Loop) -> None:
+        """Let a sub-cluster's loop try its own nodes first, those of the partition if there are."""
+        if loop is self.default or self._sub_clusters is None:
+            return
+        blocks = self._sub_clusters.blocks(loop.sub_cluster)
+        if self._partition is not None and (blocks & self._partition).any():
+            blocks = blocks & self._partition
+        loop.runtime.own_block = (blocks if blocks.any() else ~blocks).astype(np.uint8)

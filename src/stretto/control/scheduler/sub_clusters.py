@@ -1,0 +1,99 @@
+"""Sub-clusters as a shard sees them: which one a unit names, and where its nodes are."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.plugins.sub_cluster import SubCluster
+from stretto.framework.profile import Profile
+from stretto.state.cluster import Cluster
+from stretto.state.slots import BLOCK
+from stretto.state.units import Dispatch
+
+EVERYTHING = ""
+"""In place of a sub-cluster's name: the default loop, which sees every node."""
+
+
+class SubClusters:
+    """The sub-clusters of one cluster, by the profile's rule."""
+
+    def __init__(self, cluster: Cluster, rule: SubCluster) -> None:
+        """Told apart by the rule's key."""
+        self._cluster = cluster
+        self._rule = rule
+
+    @property
+    def recycle_after(self) -> float:
+        """Seconds without work after which a loop ends."""
+        return self._rule.recycle_after
+
+    def of_class(self, class_id: int) -> str:
+        """The sub-cluster that the pods of a class name; empty for none."""
+        return self._rule.named(self._cluster.classes[class_id])
+
+    def of_rows(self, rows: Sequence[int]) -> str:
+        """The sub-cluster that all of these pods name; empty where they differ, or name none."""
+        names = {self.of_class(each) for each in np.unique(self._classes(rows)).tolist()}
+        return names.pop() if len(names) == 1 else EVERYTHING
+
+    def of_work(self, work: Sequence[Dispatch]) -> list[str]:
+        """The sub-cluster of each unit.
+
+        Nothing passes the failed head of a blocking queue, so what such a queue sends stays
+        together: where its units name several sub-clusters, they are for everybody's loop.
+        """
+        classes = self._classes([row for dispatch in work for row in dispatch.rows])
+        distinct, places = np.unique(classes, return_inverse=True)
+        named = [self.of_class(each) for each in distinct.tolist()]
+        if len(set(named)) < 2:
+            return named[:1] * len(work)
+        each, found, at = [named[place] for place in places.tolist()], list[str](), 0
+        for dispatch in work:
+            mine = set(each[at : at + len(dispatch.rows)])
+            found.append(mine.pop() if len(mine) == 1 else EVERYTHING)
+            at += len(dispatch.rows)
+        return _kept_together(work, found)
+
+    def has_nodes(self, name: str) -> bool:
+        """Whether any node is of a sub-cluster."""
+        known = self._cluster.nodes.labels.pair_id(self._rule.key, name) >= 0
+        return known and bool(self.slots(name).any())
+
+    def blocks(self, name: str) -> npt.NDArray[np.bool_]:
+        """bool[block]: where nodes of a sub-cluster are."""
+        by_block = self.slots(name).reshape(-1, BLOCK)
+        of_block: npt.NDArray[np.bool_] = np.any(by_block, axis=1)
+        return of_block
+
+    def slots(self, name: str) -> npt.NDArray[np.bool_]:
+        """bool[slot]: the nodes of a sub-cluster."""
+        labels, slots = self._cluster.nodes.labels, self._cluster.ledger.slots
+        mine: npt.NDArray[np.bool_] = np.zeros(slots.blocks * BLOCK, np.bool_)
+        column = labels.column(self._rule.key)
+        mine[: len(column)] = column == labels.pair_id(self._rule.key, name)
+        return mine
+
+    def _classes(self, rows: Sequence[int]) -> npt.NDArray[np.int32]:
+        return self._cluster.pods.class_id[np.array(rows, np.int64)]
+
+
+def sub_clusters_of(profile: Profile, cluster: Cluster) -> SubClusters | None:
+    """The sub-clusters of a cluster; ``None`` where the profile knows of none."""
+    rule = profile.sub_cluster
+    return SubClusters(cluster, rule) if rule is not None else None
+
+
+def _kept_together(work: Sequence[Dispatch], names: list[str]) -> list[str]:
+    """The names, where a blocking queue's units that name several are for everybody's loop."""
+    of_queue: dict[str, set[str]] = {}
+    for dispatch, name in zip(work, names, strict=True):
+        if dispatch.blocking:
+            of_queue.setdefault(dispatch.unit.queue, set()).add(name)
+    torn = {queue for queue, named in of_queue.items() if len(named) > 1}
+    if not torn:
+        return names
+    return [
+        EVERYTHING if dispatch.blocking and dispatch.unit.queue in torn else name
+        for dispatch, name in zip(work, names, strict=True)
+    ]
