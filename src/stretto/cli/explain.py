@@ -276,7 +276,10 @@ def _show_unit(console: Console, said: "Explanation") -> None:
     if said.share is not None and said.share.sentence:
         console.data(f"\n{said.share.sentence}")
     if unit.shard >= 0:
-        console.data(f"Shard {unit.shard} has it now.")
+        loop = f", in the loop of sub-cluster {said.sub_cluster}" if said.sub_cluster else ""
+        console.data(f"Shard {unit.shard} has it now{loop}.")
+    elif said.sub_cluster:
+        console.data(f"The loop of sub-cluster {said.sub_cluster} places it.")
     if unit.kind == "Pod":
         turn = f"number {unit.position:,} of {unit.queue_length:,}" if unit.position else unit.state
         console.data(f"\nQueue {unit.queue}: {turn}; failed attempts: {said.failed_attempts}")

@@ -135,22 +135,31 @@ def _amounts(console: Console, amounts: dict[str, str]) -> str:
 @of_cluster
 @PROFILE
 def shards(common: Common, asked: Asked) -> None:
-    """Show the shards: which nodes each tries first, and what became of its decisions.
+    """Show the shards: which nodes each tries first, its loops, what became of its decisions.
 
-    What became of them is known of runs that left a record.
+    What became of them is known of runs that left a record. A shard has a loop for each sub-cluster
+    that waiting pods name; whichever shard takes a pod, it waits for that loop.
     """
     import msgspec
 
-    from stretto.explain.units import shard_facts
+    from stretto.explain.units import Work, shard_facts
 
     copy = _copy(common, asked)
     numbers = [shard.number for shard in copy.plane.shards]
     steps = [] if asked.asks_cluster else _steps(asked.state)
-    found = shard_facts(copy.plane.cluster, numbers, steps)
+    work = Work(copy.plane.units, copy.plane.sub_clusters)
+    found = shard_facts(copy.plane.cluster, numbers, steps, work)
     console = common.console
     console.data(f"{copy.state.title}: {len(found)} shards")
     rows = [_row(each) for each in found]
     console.table(["shard", "nodes", "of all CPU", "placed", "refused", "no place"], rows)
+    if work.sub_clusters is not None:
+        loops = [
+            (each.shard, loop.sub_cluster or "(all)", loop.nodes, loop.waiting)
+            for each in found
+            for loop in each.loops
+        ]
+        console.table(["shard", "sub-cluster", "nodes", "waiting"], loops)
     console.json(
         "stretto.shards/v1", {"state": copy.state.title, "shards": msgspec.to_builtins(found)}
     )

@@ -14,6 +14,7 @@ def metrics_of(plane: Plane) -> Metrics:
         plane.reporter,
         plane.rescheduler,
         plane.relief,
+        lambda: plane.shards,
     )
     metrics = Metrics(watched, plane.clock)
     plane.observers.append(metrics.observe)

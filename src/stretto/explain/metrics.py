@@ -9,7 +9,7 @@ and why is counted when somebody asks for the figures, so it cannot be out of da
 no longer holds is not there any more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -21,6 +21,7 @@ from stretto.control.controllers.relief import Relief
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.dispatcher.views import Views
 from stretto.control.reporter import Reporter
+from stretto.control.scheduler.shard import Shard
 from stretto.control.verdicts import Verdicts
 from stretto.explain.census import NOT_ASKED, Census
 from stretto.explain.reasons import TIERS, Code
@@ -69,6 +70,8 @@ class Watched(NamedTuple):
     rescheduler: Rescheduler | None = None
     #: Relieves nodes; ``None`` where nobody looks at that.
     relief: Relief | None = None
+    #: The shards that there are now; nothing where nobody looks at them.
+    shards: Callable[[], Sequence[Shard]] = tuple
 
 
 class Metrics:
@@ -224,7 +227,12 @@ class Metrics:
             self._preemptions, self._victims, self._refused, self._placed, self._given_up,
             self._steps,
         )  # fmt: skip
-        return [*self._looked_at(), *(each.family() for each in counted), *self._told()]
+        return [
+            *self._looked_at(),
+            *self._loops(),
+            *(each.family() for each in counted),
+            *self._told(),
+        ]
 
     def _looked_at(self) -> list[Family]:
         """Figures of what is, now."""
@@ -252,6 +260,26 @@ class Metrics:
             gauge("stretto_evicted_pods", "Pods that left on our word, by why.", ("cause",), left),
             gauge("stretto_nodes", "Nodes.", (), nodes),
             gauge("stretto_unreadable_objects", "Objects that cannot be read.", (), unreadable),
+        ]
+
+    def _loops(self) -> list[Family]:
+        """What each scheduling loop has in hand, and sub-clusters that have none of their own."""
+        shards = self._watched.shards()
+        pods = {
+            (str(shard.number), loop.sub_cluster): float(loop.waiting)
+            for shard in shards
+            for loop in shard.loops
+        }
+        sharing = {(str(shard.number),): float(len(shard.sharing)) for shard in shards}
+        text = "Sub-clusters that share the default loop because there are too many."
+        return [
+            gauge(
+                "stretto_loop_pods",
+                "Pods that wait in each scheduling loop of a shard.",
+                ("shard", "sub_cluster"),
+                pods,
+            ),
+            gauge("stretto_sub_clusters_sharing", text, ("shard",), sharing),
         ]
 
     def _unschedulable(self, now: float) -> Family:

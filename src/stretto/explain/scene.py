@@ -16,6 +16,7 @@ from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NM_NODE, NODE, POD, POD_GROU
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.control.dispatcher.tenancy import QueueFacts
 from stretto.control.dispatcher.views import Views
+from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.explain.judging import Judging
 from stretto.explain.nearest import nearest
 from stretto.explain.reasons import Code, Reason, reason
@@ -96,6 +97,12 @@ class Scene:
         columns = Columns(self.cluster.ledger)
         columns.sync()
         return View(columns, self.cluster.nodes, self.typical, self.engine.look())
+
+    def sub_cluster(self, row: int) -> str:
+        """The sub-cluster whose loop places the unit of a pod; empty for everybody's loop."""
+        known = sub_clusters_of(self.profile, self.cluster)
+        name = "" if known is None else known.of_rows(self.notes.members(row))
+        return name if known is not None and known.has_nodes(name) else ""
 
     def row_of(self, pod: str) -> int:
         """The row of ``name`` or ``namespace/name``.

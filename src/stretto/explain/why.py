@@ -122,6 +122,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     unit: UnitFacts | None = None
     #: Why nobody's leaving would help; ``None`` where it may, or where it is said elsewhere.
     preemption: PreemptionFacts | None = None
+    #: Sub-cluster whose loop places it; empty for the loop that sees every node.
+    sub_cluster: str = ""
     #: How far its gang would come now; ``None`` for pods that start alone.
     gang: GangFacts | None = None
     #: How its queue stood, and who held what that is owed; ``None`` where nobody counts.
@@ -304,6 +306,7 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
         cures=cures,
         preemption=forbidden,
         unit=unit,
+        sub_cluster=scene.sub_cluster(asked.row),
         gang=gang,
         share=share_of(unit.queue, scene.queues) if unit is not None else None,
         choice=_choice(scene, asked, scores) if fits.any() else None,
