@@ -14,6 +14,7 @@ from stretto.base.rng import Rng
 from stretto.framework.profile import Profile, load_profile
 from stretto.lab.chaos.bodies import Ask, Shape
 from stretto.lab.chaos.kin import Kin
+from stretto.lab.chaos.parting import Parting
 from stretto.lab.chaos.pushing import Pushing
 from stretto.lab.chaos.tenants import Tenants
 from stretto.plane import PlaneConfig
@@ -143,7 +144,7 @@ class Setup(msgspec.Struct, frozen=True):
         """What the plane is built from."""
         pushing = Pushing(self.seed)
         profile = msgspec.structs.replace(
-            _profile(self.profile),
+            Parting(self.seed).rules(_profile(self.profile)),
             conflicts=self.conflicts,
             commit=self.commit,
             preemption=pushing.rules,
@@ -177,7 +178,7 @@ def draw(seed: int) -> Setup:
         compare_every=rng.choice((10.0, 20.0, 45.0)),
         durable=rng.random() < SQLITE_SHARE,
         fleet=tuple(draw_shape(rng, zones, with_gpus) for _ in range(rng.randint(2, 9))),
-        asks=_with_kin(seed, [_draw_ask(rng, with_gpus) for _ in range(rng.randint(3, 8))]),
+        asks=_dressed(seed, [_draw_ask(rng, with_gpus) for _ in range(rng.randint(3, 8))]),
         head_start=rng.randint(3, 25),
         pace=rng.choice((0.1, 0.4, 1.0)),
         ticks=rng.choice(((0.0, 0.01, 0.1), (0.0, 0.1, 1.0), (0.1, 1.0, 4.0), (0.01, 15.0))),
@@ -233,6 +234,11 @@ def _draw_ask(rng: Rng, with_gpus: bool) -> Ask:
         pool="green" if rng.random() < 0.15 else "",
         tolerates=rng.random() < 0.15,
     )
+
+
+def _dressed(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
+    """Pods that name more than what they take: their kind, a sub-cluster."""
+    return Parting(seed).dress(_with_kin(seed, asks))
 
 
 def _with_kin(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
