@@ -4,7 +4,7 @@ Made at the first question, then brought up to date for the nodes whose pods, at
 or volumes have changed; it lives as long as no node changes (``usage_of``).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from stretto.framework.exact.nodes import NodeColumns
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import IntArray
+from stretto.state.objects import class_name
 
 Drivers = dict[str, str]
 """Driver by volume."""
@@ -39,10 +40,12 @@ class Asked(NamedTuple):
 class OnNode(NamedTuple):
     """What is on one node that has limits."""
 
+    #: Volumes of each of its pods.
+    by_pod: dict[PodFacts, Drivers]
     #: Volumes of its pods.
     there: Drivers
-    #: What is broken, if anything is; then nothing is counted.
-    broken: str
+    #: Those and what is attached otherwise.
+    everything: Drivers
 
 
 class Usage:
@@ -62,8 +65,10 @@ class Usage:
         self._nodes: NodeColumns = snapshot.nodes
         self._asked = asked
         self._at = -1
-        self._known: dict[int, tuple[OnNode, Drivers]] = {}
+        self._known: dict[int, OnNode] = {}
         self._by_claim: dict[tuple[str, str], set[int]] = {}
+        # Claims as they were when a node was read for them last.
+        self._claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
         self._by_volume: dict[str, set[int]] = {}
         self._attached_at: dict[str, int] = {}
 
@@ -74,21 +79,28 @@ class Usage:
         changed = objects.changes_since(self._at) if self._at >= 0 else None
         self._at = objects.head
         if changed is None or any(each[0] is StorageClass for each in changed):
-            nodes: Iterable[int] = range(self._nodes.count)
+            nodes = set(range(self._nodes.count))
             for each in objects.of(VolumeAttachment):  # only to remember where they are
                 if isinstance(each, VolumeAttachment):
                     self._of_attachment(each.metadata.name)
         else:
-            nodes = {*stale, *(node for each in dict.fromkeys(changed) for node in self._of(each))}
-        stale.clear()
+            nodes = {node for each in dict.fromkeys(changed) for node in self._of(each)}
         for node in nodes:
-            self._read(node)
+            self._read(node, {})
+        for node in stale - nodes:  # where pods came or went, those that stayed are known
+            before = self._known.get(node)
+            self._read(node, {} if before is None else before.by_pod)
+        stale.clear()
 
     def _of(self, identity: tuple[type, str, str]) -> Iterable[int]:
         """Nodes for which an object matters."""
         kind, namespace, name = identity
         if kind is PersistentVolumeClaim:
-            return self._by_claim.get((namespace, name), ())
+            key = namespace, name
+            before, after = self._claims.get(key), self._snapshot.objects.claims.get(key)
+            if before is not None and after is not None and _counts_the_same(before, after):
+                return ()
+            return self._by_claim.get(key, ())
         if kind is PersistentVolume:
             return self._by_volume.get(name, ())
         if kind is CsiNode:
@@ -110,37 +122,40 @@ class Usage:
             self._attached_at[name] = after
         return [node for node in (before, after) if node is not None]
 
-    def _read(self, node: int) -> None:
-        """One node, in place of what was read before."""
+    def _read(self, node: int, by_pod: Mapping[PodFacts, Drivers]) -> None:
+        """One node, in place of what was read before; some of its pods may be known."""
         snapshot, asked = self._snapshot, self._asked
         limits = asked.limits(snapshot, node)
         for driver in {*limits, *(d for d, column in self.limits.items() if column[node] >= 0)}:
             self._column(self.limits, driver, -1)[node] = limits.get(driver, -1)
         before = self._known.pop(node, None)
         if before is not None:
-            self._count(node, before[1], -1)
-            for volume in before[0].there:
+            self._count(node, before.everything, -1)
+            for volume in before.there:
                 self.holders[volume].discard(node)
             self.broken.pop(node, None)
         if not limits:
             return
         there: Drivers = {}
-        broken = ""
+        read: dict[PodFacts, Drivers] = {}
         for pod in snapshot.pods_on[node]:
             if not pod.pod.spec.volumes:
                 continue
-            self._note_claims(pod, node)
-            mine, broken = asked.volumes(pod, snapshot)
-            if broken:
-                break
+            mine = by_pod.get(pod)
+            if mine is None:
+                self._note_claims(pod, node)
+                mine, broken = asked.volumes(pod, snapshot)
+                if broken:
+                    self.broken[node] = broken
+                    self._known[node] = OnNode({}, {}, {})
+                    return
+            read[pod] = mine
             there |= mine
-        everything = {} if broken else asked.attached(snapshot, node) | there
-        self._known[node] = OnNode({} if broken else there, broken), everything
+        everything = asked.attached(snapshot, node) | there
+        self._known[node] = OnNode(read, there, everything)
         self._count(node, everything, 1)
-        for volume in self._known[node][0].there:
+        for volume in there:
             self.holders.setdefault(volume, set()).add(node)
-        if broken:
-            self.broken[node] = broken
 
     def _note_claims(self, pod: PodFacts, node: int) -> None:
         """Remember for which objects a node has to be read again."""
@@ -148,7 +163,11 @@ class Usage:
             key = pod.namespace, name
             self._by_claim.setdefault(key, set()).add(node)
             claim = self._snapshot.objects.claims.get(key)
-            if claim is not None and claim.spec.volume_name:
+            if claim is None:
+                self._claims.pop(key, None)
+                continue
+            self._claims[key] = claim
+            if claim.spec.volume_name:
                 self._by_volume.setdefault(claim.spec.volume_name, set()).add(node)
 
     def _count(self, node: int, volumes: Drivers, by: int) -> None:
@@ -160,6 +179,15 @@ class Usage:
         if found is None:
             found = columns[driver] = np.full(self._nodes.count, empty, np.int64)
         return found
+
+
+def _counts_the_same(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> bool:
+    """Whether two versions of a claim are the same volume of the same driver, and of one owner."""
+    return (
+        one.spec == other.spec
+        and class_name(one) == class_name(other)
+        and one.metadata.owner_references == other.metadata.owner_references
+    )
 
 
 def usage_of(snapshot: Snapshot, asked: Asked) -> Usage:
