@@ -151,11 +151,7 @@ class Objects:
         """Add an object or replace its namesake."""
         kind = type(item)
         if kind is PersistentVolume or kind is PersistentVolumeClaim:  # the most frequent ones
-            meta = meta_of(item)
-            key: Any = meta.name if kind is PersistentVolume else (meta.namespace, meta.name)
-            identity: Identity = kind, meta.namespace, meta.name
-            self._shelves[kind][key] = self._known[identity] = item
-            self._note(identity)
+            self._note(self._shelve(item))
             return
         place = self._place(item)
         if place is None:
@@ -167,6 +163,10 @@ class Objects:
         shelf, key = place
         shelf[key] = self._known[identity] = item
         self._note(identity)
+
+    def renew(self, item: Wire) -> None:
+        """The store's version of a volume or claim as it was assumed: nobody has to follow."""
+        self._shelve(item)
 
     def remove(self, item: Wire) -> None:
         """Forget an object, known by kind and name."""
@@ -191,6 +191,14 @@ class Objects:
         annotations = {**claim.metadata.annotations, SELECTED_NODE: node}
         meta = msgspec.structs.replace(claim.metadata, annotations=annotations)
         self.put(msgspec.structs.replace(claim, metadata=meta))
+
+    def _shelve(self, item: Wire) -> Identity:
+        """Keep a volume or a claim in place of its namesake."""
+        kind, meta = type(item), meta_of(item)
+        key: Any = meta.name if kind is PersistentVolume else (meta.namespace, meta.name)
+        identity: Identity = kind, meta.namespace, meta.name
+        self._shelves[kind][key] = self._known[identity] = item
+        return identity
 
     def _note(self, identity: Identity) -> None:
         self.version += 1

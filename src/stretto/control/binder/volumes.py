@@ -87,9 +87,9 @@ class VolumeDesk:
         for name, namespace, claim_name in chosen.taken:
             volume, claim = objects.volumes[name], objects.claims[namespace, claim_name]
             reference = msgspec.to_builtins(reference_to(claim))
-            change = {"metadata": {"annotations": {BOUND_BY: "yes"}}}
-            spec = {"spec": {"claimRef": reference}}
-            writes.append(Write(kinds.PERSISTENT_VOLUME, volume, change | spec))
+            notes = {"annotations": {BOUND_BY: "yes"}}
+            change = {"metadata": notes, "spec": {"claimRef": reference}}
+            writes.append(Write(kinds.PERSISTENT_VOLUME, volume, change))
             objects.take(volume, claim)
         for key in chosen.made:
             claim = objects.claims[key]
@@ -246,7 +246,7 @@ class VolumeDesk:
         assumed = objects.find(identity_of(write.before))
         if assumed is not None and not self.waits and meta_of(write.before).resource_version:
             meta = msgspec.structs.replace(meta_of(assumed), resource_version=str(record.version))
-            objects.put(msgspec.structs.replace(assumed, metadata=meta))
+            objects.renew(msgspec.structs.replace(assumed, metadata=meta))
             return
         try:
             objects.put(read_object(write.kind, record))
