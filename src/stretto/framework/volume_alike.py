@@ -100,8 +100,7 @@ class Alike:
             return None
         found = NOTHING_TO_DO
         if self._binder is not None:
-            self._binder.turn_to(claims)
-            found = self._binder.find(node)
+            found = self._binder.find_for(claims, node)
             if found.reasons or found.error:
                 return None
         self._came[node] += 1

@@ -107,8 +107,6 @@ def keep_bodies(cluster: Cluster, events: Sequence[Event]) -> None:
 def _apply(cluster: Cluster, kind: Kind, event: Event) -> None:
     record, objects = event.record, cluster.objects
     identity = (codec.STRUCTS[kind], record.namespace, record.name)
-    place = f"{record.namespace}/{record.name}".lstrip("/")
-    key = f"{kind.kind.lower()} {place}"
     known = objects.find(identity)
     if known is not None and event.type is EventType.DELETED:
         if meta_of(known).uid not in ("", record.uid):
@@ -116,6 +114,8 @@ def _apply(cluster: Cluster, kind: Kind, event: Event) -> None:
     elif known is not None and int(meta_of(known).resource_version or 0) >= record.version:
         return  # our own write is known before its echo comes
     cluster.changes.cures |= CURES[kind]
+    place = f"{record.namespace}/{record.name}".lstrip("/")
+    key = f"{kind.kind.lower()} {place}"
     cluster.abnormal.pop(key, None)
     if event.type is EventType.DELETED:
         objects.drop(identity)

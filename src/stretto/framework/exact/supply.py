@@ -6,6 +6,7 @@ or is taken; it lives as long as no node changes (``supplies_of``).
 """
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Collection, Hashable
 from typing import Any, Final, NamedTuple
 
@@ -74,13 +75,26 @@ class Supply:
         """Of so many nodes, with no volume yet."""
         #: What is asked.
         self.asked = asked
-        #: int64[n]: volumes that each node reaches.
-        self.counts: IntArray = np.zeros(size, np.int64)
+        self._counts: IntArray = np.zeros(size, np.int64)
         #: Rises with every volume that comes or goes.
         self.version = 0
         self._held: dict[str, tuple[Item, Reach]] = {}
         self._on: dict[int, list[Item]] = {}
         self._wide: dict[bytes, tuple[BoolArray, list[Item]]] = {}
+        # Volumes of wide reach that came, or went, and are not in the counts yet.
+        self._uncounted: Counter[bytes] = Counter()
+
+    @property
+    def counts(self) -> IntArray:
+        """int64[n]: volumes that each node reaches; good until one comes or goes.
+
+        Many come and go between two questions, so those that many nodes reach are counted at once.
+        """
+        for key, more in self._uncounted.items():
+            if more:
+                self._counts += more * self._wide[key][0].astype(np.int64)
+        self._uncounted.clear()
+        return self._counts
 
     def suits(self, volume: PersistentVolume, capacity: int) -> bool:
         """Whether a volume is free and is what is asked."""
@@ -102,11 +116,11 @@ class Supply:
         item = capacity, name
         self._held[name] = item, reach
         if reach.mask is None:
-            self.counts[reach.few] += 1
+            self._counts[reach.few] += 1
             for node in reach.few.tolist():
                 insort(self._on.setdefault(node, []), item)
             return
-        self.counts += reach.mask
+        self._uncounted[reach.key] += 1
         insort(self._wide.setdefault(reach.key, (reach.mask, []))[1], item)
 
     def discard(self, name: str) -> None:
@@ -117,20 +131,28 @@ class Supply:
         self.version += 1
         item, reach = held
         if reach.mask is None:
-            self.counts[reach.few] -= 1
+            self._counts[reach.few] -= 1
             for node in reach.few.tolist():
                 _remove(self._on[node], item)
             return
-        self.counts -= reach.mask
+        self._uncounted[reach.key] -= 1
         _remove(self._wide[reach.key][1], item)
 
     def first(self, node: int, gone: Collection[str]) -> str | None:
         """The smallest volume that a node reaches, some aside."""
-        lists = [self._on.get(node, ())]
-        lists += [items for mask, items in self._wide.values() if mask[node]]
-        found = (next((i for i in items if i[1] not in gone), None) for items in lists)
-        best = min((item for item in found if item is not None), default=None)
+        if not self._held:
+            return None
+        best: Item | None = None
+        for items in (self._on.get(node, ()), *self._wide_on(node)):
+            for item in items:
+                if item[1] not in gone:
+                    best = item if best is None else min(best, item)
+                    break
         return None if best is None else best[1]
+
+    def _wide_on(self, node: int) -> list[list[Item]]:
+        """What a node reaches of volumes that many nodes reach."""
+        return [items for mask, items in self._wide.values() if items and mask[node]]
 
 
 class Supplies:
@@ -153,17 +175,20 @@ class Supplies:
 
     def sync(self) -> None:
         """Follow the volumes."""
-        changed = self._objects.changes_since(self._at) if self._at >= 0 else None
-        if self._at >= 0 and changed is not None and not changed:
+        if self._at == self._objects.head:
             return
+        changed = self._objects.changes_since(self._at) if self._at >= 0 else None
         self._at = self._objects.head
         if changed is None:
             names = {*self._seen, *self._objects.volumes}
             self.makings.clear()
         else:
-            names = {each[2] for each in changed if each[0] is PersistentVolume}
-            if any(each[0] in _MAKERS for each in changed):
-                self.makings.clear()
+            names = set[str]()
+            for kind, _, name in changed:
+                if kind is PersistentVolume:
+                    names.add(name)
+                elif kind in _MAKERS:
+                    self.makings.clear()
         for name in sorted(names):
             self._follow(name)
 
@@ -213,7 +238,11 @@ class Supplies:
         return None
 
     def _follow(self, name: str) -> None:
-        before, after = self._seen.pop(name, None), self._objects.volumes.get(name)
+        before, after = self._seen.get(name), self._objects.volumes.get(name)
+        if before is not None and after is not None and _serves_the_same(before, after):
+            self._seen[name] = after
+            return
+        self._seen.pop(name, None)
         if before is not None:
             for table in self._tables.get(volume_class_name(before), {}).values():
                 table.discard(name)
@@ -264,6 +293,18 @@ def supplies_of(snapshot: Snapshot) -> Supplies:
     found = nodes.kept("supplies", lambda: Supplies(objects, nodes))
     found.sync()
     return found
+
+
+def _serves_the_same(one: PersistentVolume, other: PersistentVolume) -> bool:
+    """Whether two versions of a volume can serve the same claims."""
+    meta, others = one.metadata, other.metadata
+    return one is other or (
+        one.spec == other.spec
+        and one.status == other.status
+        and meta.labels == others.labels
+        and meta.annotations == others.annotations
+        and meta.deletion_timestamp == others.deletion_timestamp
+    )
 
 
 def _remove(items: list[Item], item: Item) -> None:

@@ -121,19 +121,6 @@ class Binder:
         self._matches = [self._match(each, sizes[key_of(each)]) for each in ordered]
         self._making = {key_of(each): self._make(each) for each in claims.waiting}
 
-    def turn_to(self, waiting: tuple[PersistentVolumeClaim, ...]) -> None:
-        """Answer for other claims that wait and ask the same in the same order.
-
-        Only where these and those before name no node and have no volume kept for them, on the
-        snapshot as it was but for volumes that were taken since.
-        """
-        supplies_of(self._snapshot)
-        names = dict(zip(self._making, waiting, strict=True))
-        self._claims = Claims((), waiting, ())
-        self._matches = [m._replace(claim=names[key_of(m.claim)]) for m in self._matches]
-        making = zip(waiting, self._making.values(), strict=True)
-        self._making = {key_of(claim): each for claim, each in making}
-
     def answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
         """The different answers, without volumes; and intp[n]: the number of each node's.
 
@@ -228,6 +215,19 @@ class Binder:
             return Found((), error=error)
         reasons = _reasons(conflict, no_volume, no_room, lost)
         return Found(reasons, tuple(taken), (*self._selected, *left))
+
+    def find_for(self, waiting: tuple[PersistentVolumeClaim, ...], node: int) -> Found:
+        """What would be done on one node for other claims that ask the same in the same order.
+
+        Only where these and the binder's own wait, name no node and have no volume kept for them,
+        on the snapshot as it was but for volumes that were taken since.
+        """
+        self._supplies.sync()
+        found = self.find(node)
+        theirs = dict(zip(self._making, waiting, strict=True))
+        taken = tuple([(volume, theirs[key_of(claim)]) for volume, claim in found.taken])
+        made = tuple([theirs[key_of(claim)] for claim in found.made])
+        return Found(found.reasons, taken, made, found.error)
 
     def _check_bound(self, node: int) -> tuple[bool, bool]:
         """Whether a bound volume is out of reach, or is gone; the first such claim decides."""
@@ -347,6 +347,8 @@ def _name(volume: PersistentVolume) -> str:
 
 
 def _reasons(conflict: bool, unmatched: bool, no_room: bool, lost: bool) -> tuple[str, ...]:
+    if not (conflict or unmatched or no_room or lost):
+        return ()
     told = (
         (conflict, NODE_CONFLICT),
         (unmatched, BIND_CONFLICT),
