@@ -124,7 +124,8 @@ def act(at: Snapshot, step: tuple[str, int, int, int, int]) -> None:
             )
         )
     elif what == "drop":
-        at.objects.drop((PersistentVolume if a else ATTACHED, "", f"{'v' if a else 'a'}{i}"))
+        kind = PersistentVolume if a else ATTACHED
+        at.objects.drop((kind.__name__, "", f"{'v' if a else 'a'}{i}"))
 
 
 @settings(max_examples=60)

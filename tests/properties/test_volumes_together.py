@@ -15,6 +15,7 @@ from stretto.api.kinds import (
 )
 from stretto.framework.profile import load_profile
 from stretto.framework.volume_runtime import VolumeRuntime
+from stretto.state.objects import identity_of
 from stretto.state.whole import read_object
 from stretto.testing import Harness, make_node, make_pod
 
@@ -113,13 +114,9 @@ def test_runs_get_the_places_and_volumes_of_pods_one_by_one(seed: int) -> None:
         assert mine == theirs
         for record in found.store.list(kind).records:
             read = read_object(kind, record)
-            assert found.plane.cluster.objects.find((type(read), *place(record))) == read
+            assert found.plane.cluster.objects.find(identity_of(read)) == read
     assert found.breaches() == []
     assert said(found) == said(alone)
-
-
-def place(record: object) -> tuple[str, str]:
-    return record.namespace, record.name  # type: ignore[attr-defined]
 
 
 def said(harness: Harness) -> dict[str, object]:

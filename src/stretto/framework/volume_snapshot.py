@@ -187,8 +187,8 @@ class VolumeSnapshot:
         if changed is None:
             changed = list({**truth.everything(), **mine.everything()})
         self._objects_at = truth.head
-        for identity in dict.fromkeys((*changed, *sorted(self._assumed, key=str))):
-            if identity[0] is Node:
+        for identity in dict.fromkeys((*changed, *sorted(self._assumed))):
+            if identity[0] == Node.__name__:
                 continue
             item = truth.find(identity)
             if item is None:

@@ -66,7 +66,8 @@ class BudgetLedger:
         objects = self._cluster.objects
         changes = None if self._seen < 0 else objects.changes_since(self._seen)
         self._seen = objects.head
-        if changes is not None and not any(kind is PodDisruptionBudget for kind, _, _ in changes):
+        budget = PodDisruptionBudget.__name__
+        if changes is not None and not any(kind == budget for kind, _, _ in changes):
             return
         made = [_compile(each) for _, each in sorted(objects.budgets.items())]
         if [each[:4] for each in made] != [each[:4] for each in self.budgets]:

@@ -34,8 +34,9 @@ LOG_LIMIT: Final = 1 << 16
 
 Key = tuple[str, str]
 """Namespace and name."""
-Identity = tuple[type[Wire], str, str]
-"""Type, namespace and name: what tells objects apart."""
+Identity = tuple[str, str, str]
+"""Kind, namespace and name: what tells objects apart. Texts alone, for such a tuple is nothing that
+Python's collector has to look through, and there are many."""
 _SELECTIONS: Final = 1024
 """Answers to namespace selectors kept."""
 
@@ -110,7 +111,7 @@ class Objects:
 
     def of(self, kind: type[Wire]) -> list[Wire]:
         """All objects of one type."""
-        return [each for identity, each in self._known.items() if identity[0] is kind]
+        return [each for identity, each in self._known.items() if identity[0] == kind.__name__]
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Labels of a namespace; none where it is not known."""
@@ -196,7 +197,7 @@ class Objects:
         """Keep a volume or a claim in place of its namesake."""
         kind, meta = type(item), meta_of(item)
         key: Any = meta.name if kind is PersistentVolume else (meta.namespace, meta.name)
-        identity: Identity = kind, meta.namespace, meta.name
+        identity = kind.__name__, meta.namespace, meta.name
         self._shelves[kind][key] = self._known[identity] = item
         return identity
 
@@ -247,7 +248,7 @@ def meta_of(item: Wire) -> ObjectMeta:
 def identity_of(item: Wire) -> Identity:
     """What tells an object apart."""
     meta = meta_of(item)
-    return type(item), meta.namespace, meta.name
+    return type(item).__name__, meta.namespace, meta.name
 
 
 def reference_to(claim: PersistentVolumeClaim) -> ObjectReference:

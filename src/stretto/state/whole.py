@@ -81,7 +81,7 @@ def keep_node(cluster: Cluster, node: Node) -> None:
 
 def forget_node(cluster: Cluster, name: str) -> None:
     """Forget a node in full."""
-    cluster.objects.drop((Node, "", name))
+    cluster.objects.drop((Node.__name__, "", name))
 
 
 def keep_bodies(cluster: Cluster, events: Sequence[Event]) -> None:
@@ -106,7 +106,7 @@ def keep_bodies(cluster: Cluster, events: Sequence[Event]) -> None:
 
 def _apply(cluster: Cluster, kind: Kind, event: Event) -> None:
     record, objects = event.record, cluster.objects
-    identity = (codec.STRUCTS[kind], record.namespace, record.name)
+    identity = (codec.STRUCTS[kind].__name__, record.namespace, record.name)
     known = objects.find(identity)
     if known is not None and event.type is EventType.DELETED:
         if meta_of(known).uid not in ("", record.uid):

@@ -26,7 +26,7 @@ def test_an_object_is_found_by_kind_and_name_until_it_goes() -> None:
 def test_an_attachment_that_moves_leaves_its_former_node() -> None:
     objects = Objects([attachment("a", "n1"), attachment("a", "n2")])
     assert [node for node, those in objects.attachments.items() if those] == ["n2"]
-    objects.drop((VolumeAttachment, "", "a"))
+    objects.drop((VolumeAttachment.__name__, "", "a"))
     assert not any(objects.attachments.values())
 
 
@@ -34,7 +34,7 @@ def test_the_log_tells_what_changed_since_a_position() -> None:
     objects = Objects([thing("Namespace", "blue")])
     before = objects.head
     objects.put(thing("PersistentVolume", "disk"))
-    assert objects.changes_since(before) == [(PersistentVolume, "", "disk")]
+    assert objects.changes_since(before) == [(PersistentVolume.__name__, "", "disk")]
     assert objects.changes_since(objects.head) == []
 
 

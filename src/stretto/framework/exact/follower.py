@@ -139,13 +139,13 @@ class Follower:
         changed = truth.changes_since(self._objects_at) if self._objects_at >= 0 else None
         if changed is None:
             changed = list({**truth.everything(), **self.snapshot.objects.everything()})
-            changed += [(Node, "", name) for name in self.snapshot.nodes.names]
+            changed += [(Node.__name__, "", name) for name in self.snapshot.nodes.names]
         self._objects_at = truth.head
         gone: list[str] = []
         came: list[Node] = []
-        for identity in dict.fromkeys((*changed, *sorted(self._assumed, key=str))):
+        for identity in dict.fromkeys((*changed, *sorted(self._assumed))):
             item = truth.find(identity)
-            if identity[0] is Node:
+            if identity[0] == Node.__name__:
                 if isinstance(item, Node):
                     came.append(item)
                 else:

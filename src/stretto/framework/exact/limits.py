@@ -20,7 +20,7 @@ from stretto.framework.exact.nodes import NodeColumns
 from stretto.framework.exact.pod_facts import PodFacts
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.framework.exact.status import IntArray
-from stretto.state.objects import class_name
+from stretto.state.objects import Identity, class_name
 
 Drivers = dict[str, str]
 """Driver by volume."""
@@ -78,7 +78,7 @@ class Usage:
         objects = self._snapshot.objects
         changed = objects.changes_since(self._at) if self._at >= 0 else None
         self._at = objects.head
-        if changed is None or any(each[0] is StorageClass for each in changed):
+        if changed is None or any(each[0] == StorageClass.__name__ for each in changed):
             nodes = set(range(self._nodes.count))
             for each in objects.of(VolumeAttachment):  # only to remember where they are
                 if isinstance(each, VolumeAttachment):
@@ -92,28 +92,28 @@ class Usage:
             self._read(node, {} if before is None else before.by_pod)
         stale.clear()
 
-    def _of(self, identity: tuple[type, str, str]) -> Iterable[int]:
+    def _of(self, identity: Identity) -> Iterable[int]:
         """Nodes for which an object matters."""
         kind, namespace, name = identity
-        if kind is PersistentVolumeClaim:
+        if kind == PersistentVolumeClaim.__name__:
             key = namespace, name
             before, after = self._claims.get(key), self._snapshot.objects.claims.get(key)
             if before is not None and after is not None and _counts_the_same(before, after):
                 return ()
             return self._by_claim.get(key, ())
-        if kind is PersistentVolume:
+        if kind == PersistentVolume.__name__:
             return self._by_volume.get(name, ())
-        if kind is CsiNode:
+        if kind == CsiNode.__name__:
             at = self._nodes.index.get(name)
             return () if at is None else (at,)
-        return self._of_attachment(name) if kind is VolumeAttachment else ()
+        return self._of_attachment(name) if kind == VolumeAttachment.__name__ else ()
 
     def _of_attachment(self, name: str) -> Iterable[int]:
         """The node of an attachment, and the one where it was when it was read last.
 
         Where it is now is remembered for the next time.
         """
-        item = self._snapshot.objects.find((VolumeAttachment, "", name))
+        item = self._snapshot.objects.find((VolumeAttachment.__name__, "", name))
         before = self._attached_at.pop(name, None)
         after = None
         if isinstance(item, VolumeAttachment):

@@ -33,7 +33,7 @@ STORAGE: Final = "storage"
 FILESYSTEM: Final = "Filesystem"
 FEW: Final = 64
 """Nodes up to which those that reach a volume are listed one by one."""
-_MAKERS: Final = frozenset({CsiStorageCapacity, CsiDriver, StorageClass})
+_MAKERS: Final = frozenset(each.__name__ for each in (CsiStorageCapacity, CsiDriver, StorageClass))
 """Objects that say where volumes can be made."""
 
 Item = tuple[int, str]
@@ -185,7 +185,7 @@ class Supplies:
         else:
             names = set[str]()
             for kind, _, name in changed:
-                if kind is PersistentVolume:
+                if kind == PersistentVolume.__name__:
                     names.add(name)
                 elif kind in _MAKERS:
                     self.makings.clear()
