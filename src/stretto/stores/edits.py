@@ -5,7 +5,7 @@ that we do not know survive, with their order and the spelling of their numbers.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -26,11 +26,6 @@ def fields_of(body: bytes | msgspec.Raw) -> Fields:
     return _DECODER.decode(body)
 
 
-def raw(value: Any) -> msgspec.Raw:
-    """A value as raw JSON."""
-    return msgspec.Raw(_ENCODER.encode(value))
-
-
 def joined(fields: Fields) -> bytes:
     """Fields as a JSON object."""
     return _ENCODER.encode(fields)
@@ -38,16 +33,21 @@ def joined(fields: Fields) -> bytes:
 
 def merged(body: bytes | msgspec.Raw, patch: Mapping[str, Any]) -> bytes:
     """A JSON object after an RFC 7386 merge patch."""
-    fields = fields_of(body)
+    return _ENCODER.encode(_after(fields_of(body), patch))
+
+
+def _after(fields: Fields, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields after a merge patch: what it touches as it will be written, all else unread."""
+    made = cast("dict[str, Any]", fields)
     for key, value in patch.items():
         if value is None:
-            fields.pop(key, None)
+            made.pop(key, None)
         elif type(value) is dict or isinstance(value, Mapping):
             old = fields.get(key)
-            fields[key] = msgspec.Raw(merged(old if old and is_object(old) else b"{}", value))
+            made[key] = _after(fields_of(old) if old and is_object(old) else {}, value)
         else:
-            fields[key] = raw(value)
-    return joined(fields)
+            made[key] = value
+    return made
 
 
 def is_object(value: msgspec.Raw) -> bool:
