@@ -153,10 +153,9 @@ class VolumeRuntime(StagedRuntime):
         said: dict[int, NoPlace] = {}
         volumes: dict[int, VolumeChoice] = {}
         alike = self._volumes.alike(int(part.rows[0]), judged)
-        slots, at = placed.slots.tolist(), 0
+        slots, rows, at = placed.slots.tolist(), np.asarray(part.rows).tolist(), 0
         known: Judged | None = judged
-        for at, slot in enumerate(slots):
-            row = int(part.rows[at])
+        for at, (slot, row) in enumerate(zip(slots, rows, strict=True)):
             if slot < 0:
                 known = known or self._volumes.judge(row)
                 said[at] = self._no_place(int(part.class_ids[at]), known)

@@ -110,9 +110,10 @@ class Book:
             if len(self._bodies) >= BODIES_KEPT:
                 self._bodies.clear()
             try:
-                pod = self._read_body(body)
-                meta = msgspec.structs.replace(pod.metadata, managed_fields=msgspec.UNSET)
-                found = msgspec.structs.replace(pod, metadata=meta)
+                found = self._read_body(body)
+                if found.metadata.managed_fields is not msgspec.UNSET:
+                    meta = msgspec.structs.replace(found.metadata, managed_fields=msgspec.UNSET)
+                    found = msgspec.structs.replace(found, metadata=meta)
             except InputError as error:
                 found = str(error)
             self._bodies[body] = found
