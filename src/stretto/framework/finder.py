@@ -7,7 +7,6 @@ somebody must leave for a rule stand in an index of their own (``pressed``); pod
 devices, and nodes whose volumes are in the way, are rehearsed one by one (``node_by_node``).
 """
 
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -45,7 +44,7 @@ Search = Callable[[Index, Wanted, Limits], Hit | None]
 """Finds the best node."""
 
 
-SearchMany = Callable[[Index, Wanted, Limits, Any, int], list[Hit]]
+SearchMany = Callable[[Index, Wanted, Limits, Any, int], list[Candidate]]
 """Finds nodes for many that are alike, and notes them in the index."""
 
 ALIKE: Final = 3
@@ -116,9 +115,11 @@ class VictimFinder:
         self._places = PreemptionPlaces(runtime, self.victims)
         #: Nodes that were promised ahead to pods that are alike, the next one last.
         self._ahead: list[Candidate] = []
-        self._ahead_for = Preemptor(-1, 0)
+        #: Rows of these pods, and what they are.
+        self._alike: Collection[int] = ()
+        self._ahead_for, self._ahead_ask = Preemptor(-1, 0), -1
         self._sets = self.victims.sets, set_arrays(self.victims.sets)
-        self._expected: Counter[tuple[int, int]] = Counter()
+        self._expected: dict[tuple[int, int], list[int]] = {}
         self._kept: set[int] = set()
 
     def begin(self, plan: Plan) -> None:
@@ -132,13 +133,21 @@ class VictimFinder:
 
     def expect(self, rows: Sequence[int]) -> None:
         """These pods will be asked about: those that are alike are searched for together."""
-        pods = self._cluster.pods
+        pods, traits = self._cluster.pods, self._cluster.traits
         index = np.array(rows, np.int64)
-        alike = zip(pods.class_id[index].tolist(), pods.priority[index].tolist(), strict=True)
-        self._expected = Counter(alike)
+        columns = pods.class_id[index], pods.priority[index], pods.traits[index]
+        groups: dict[tuple[int, int], list[int]] = {}
+        for row, class_id, priority, trait in zip(
+            rows, *(each.tolist() for each in columns), strict=True
+        ):
+            if traits[trait].preempts:
+                groups.setdefault((class_id, priority), []).append(row)
+        self._expected = groups
 
     def find(self, row: int) -> Found:
         """The best node for a pod, and who must leave it."""
+        if self._ahead and row in self._alike and self._only is None:
+            return Found(self._ahead[-1])
         pods = self._cluster.pods
         if int(pods.priority[row]) <= pods.lowest or not may_preempt(self._cluster, row):
             return NOTHING
@@ -149,8 +158,6 @@ class VictimFinder:
         pods = self._cluster.pods
         preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
         special = int(self._cluster.classes.special[preemptor.class_id])
-        if self._only is None and self._ahead and self._ahead_for == preemptor:
-            return Found(self._ahead[-1])
         self._wake()
         self._give_back()
         wanted = self._wanted(preemptor)
@@ -161,9 +168,9 @@ class VictimFinder:
             return self._rehearse(preemptor, self._within(wanted, heads), holds)
         if heads is not None:
             return self._find_among(preemptor, wanted, heads)
-        limits, alike = self._limits(wanted), self._expected.pop(preemptor, 1)
+        limits, alike = self._limits(wanted), self._expected.pop(preemptor, ())
         together = self._search_many is not None and self._only is None
-        if together and alike >= ALIKE and limits.offset == 0:
+        if together and len(alike) >= ALIKE and limits.offset == 0:
             return self._find_ahead(preemptor, wanted, limits, alike)
         hit = self._search(self._index(), wanted, limits)
         return NOTHING if hit is None else Found(_candidate(hit))
@@ -209,24 +216,26 @@ class VictimFinder:
         return Found(self._one_by_one.best(preemptor, wanted, given))
 
     def _find_ahead(
-        self, preemptor: Preemptor, wanted: Wanted, limits: Limits, alike: int
+        self, preemptor: Preemptor, wanted: Wanted, limits: Limits, alike: Sequence[int]
     ) -> Found:
         """Search for all that are alike at once; they are handed out one by one."""
         assert self._search_many is not None
-        known = self.victims.most, self.victims.counted_as_safe()
-        hits = self._search_many(self._index(), wanted, limits, known, alike)
-        self._ahead = [_candidate(hit) for hit in reversed(hits)]
+        victims = self.victims
+        known = victims.most, victims.counted_as_safe()
+        found = self._search_many(self._index(), wanted, limits, known, len(alike))
+        rows = [row for each in found for row in (*each.victims, *each.displaced)]
+        victims.taken(rows, [each.slot for each in found])
+        found.reverse()
+        self._ahead, self._alike = found, frozenset(alike)
         self._ahead_for = preemptor
-        rows = [row for hit in hits for row in (*hit.victims, *hit.displaced)]
-        self.victims.taken(rows, [hit.slot for hit in hits])
-        return Found(self._ahead[-1]) if hits else NOTHING
+        self._ahead_ask = victims.ask_number(preemptor.class_id)
+        return Found(found[-1]) if found else NOTHING
 
     def _give_back(self) -> None:
         """Take back what was found ahead and not asked for."""
         if self._ahead:
-            ask = self.victims.ask_number(self._ahead_for.class_id)
             for candidate in self._ahead:
-                self._untake(candidate, ask)
+                self._untake(candidate, self._ahead_ask)
             self._ahead.clear()
 
     def _untake(self, candidate: Candidate, ask: int) -> None:
@@ -248,15 +257,16 @@ class VictimFinder:
 
     def take(self, row: int, candidate: Candidate) -> None:
         """A preemptor is promised a node."""
-        ask = self.victims.asks_of(row)
         if self._ahead and self._ahead[-1] is candidate:
             self._ahead.pop()
+            class_id, ask = self._ahead_for.class_id, self._ahead_ask
         else:
             self._give_back()
-            rows = candidate.leavers
-            self.victims.take(rows, candidate.slot, ask)
+            class_id = int(self._cluster.pods.class_id[row])
+            ask = self.victims.ask_number(class_id)
+            self.victims.take(candidate.leavers, candidate.slot, ask)
         self._budgets.spend(candidate.victims)
-        self._taken.append(Taken(candidate, ask, int(self._cluster.pods.class_id[row]), row))
+        self._taken.append(Taken(candidate, ask, class_id, row))
 
     def allows(self, row: int, candidate: Candidate) -> bool:
         """Whether other pods let a pod go to a node, whoever was added to those who leave."""

@@ -1,8 +1,9 @@
 """The compiled search for victims of many preemptors that are alike.
 
-What one of them would cost on each node is kept, with the best of each block of nodes. After a node
-was promised to one, only that node is looked at again, and nodes under a budget that has come to
-let nobody go. So the next of them costs a look at the blocks, whatever the number of nodes.
+What one of them would cost on each node is kept, and nodes stand in a knock-out tournament by it.
+After a node was promised to one, only that node is looked at again, and nodes under a budget that
+has come to let nobody go; each of them plays its own matches anew. So the next preemptor costs as
+many comparisons as the tournament has rounds.
 """
 
 from typing import Any, Final
@@ -12,8 +13,8 @@ from numba import njit
 
 from stretto.framework.kernels_borrow import borrowed
 from stretto.framework.kernels_victims import NO_TOP, better, walk, walk_odd
-from stretto.framework.victims_numpy import DOUBTFUL, HARMLESS, SPENT, Hit, Index, Limits, Wanted
-from stretto.state.slots import BLOCK
+from stretto.framework.rehearsal import Candidate
+from stretto.framework.victims_numpy import DOUBTFUL, HARMLESS, SPENT, Index, Limits, Wanted
 
 _FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
 _HARMLESS, _SPENT, _DOUBTFUL = np.uint8(HARMLESS), np.uint8(SPENT), np.uint8(DOUBTFUL)
@@ -41,26 +42,46 @@ def _look(entries, free, asks, what, s, scratch, budgets):
 
 
 @njit(**_FLAGS)
-def _keep(kept, s, key, number):
-    """Keep what a slot would cost."""
+def _price(entries, free, asks, what, s, scratch, budgets, kept):
+    """Keep what the preemptor would cost on a slot."""
     violations, top, total, count, start, works = kept
+    key, number, _ = _look(entries, free, asks, what, s, scratch, budgets)
     works[s] = number >= 0
     violations[s], top[s], total[s], count[s], start[s] = key
 
 
 @njit(**_FLAGS)
-def _best_of(kept, first, last):
-    """The best slot of a range; -1 for none."""
-    violations, top, total, count, start, works = kept
-    best = -1
-    for s in range(first, last):
-        if works[s]:
-            mine = (violations[s], top[s], total[s], count[s], start[s])
-            if best < 0 or better(
-                mine, (violations[best], top[best], total[best], count[best], start[best])
-            ):
-                best = s
-    return best
+def _winner(kept, one, other):
+    """The better of two slots, the first where they are equally good; -1 is nobody."""
+    violations, top, total, count, start, _ = kept
+    if one < 0 or other < 0:
+        return max(one, other)
+    mine = (violations[one], top[one], total[one], count[one], start[one])
+    theirs = (violations[other], top[other], total[other], count[other], start[other])
+    return other if better(theirs, mine) else one
+
+
+@njit(**_FLAGS)
+def _play_all(kept, rounds):
+    """Play the whole tournament: ``rounds[k]`` is who wins of its two below, ``[1]`` of all."""
+    half, works = rounds.shape[0] // 2, kept[5]
+    for s in range(works.shape[0]):
+        rounds[half + s] = s if works[s] else -1
+    for k in range(half - 1, 0, -1):
+        rounds[k] = _winner(kept, rounds[2 * k], rounds[2 * k + 1])
+
+
+@njit(**_FLAGS)
+def _play(kept, rounds, s):
+    """Play a slot's matches again, as far up as that may change who wins."""
+    k = rounds.shape[0] // 2 + s
+    rounds[k] = s if kept[5][s] else -1
+    while k > 1:
+        k //= 2
+        before = rounds[k]
+        rounds[k] = _winner(kept, rounds[2 * k], rounds[2 * k + 1])
+        if before != s and rounds[k] == before:
+            break
 
 
 @njit(**_FLAGS)
@@ -132,8 +153,9 @@ def find_many(entries, sums, asks, what, budgets, known, size, answers):
     """Promise nodes to preemptors that are alike, one after the other; returns how many got one.
 
     ``known`` are (the most pods of each budget on a slot, sets that the safe sums count).
-    ``answers`` are (slots, victims, claims that lose their room, the start of each one's rows, the
-    rows); a row that breaks a budget is told as -1 less itself. The index shows the result.
+    ``answers`` are (slots, victims that break a budget, victims, the start of each one's rows, the
+    rows: behind the victims stand claims that lose their room); a row that breaks a budget is told
+    as -1 less itself. The index shows the result.
     """
     width = entries[2].shape[1]
     columns = what[0]
@@ -146,10 +168,12 @@ def find_many(entries, sums, asks, what, budgets, known, size, answers):
     )  # fmt: skip
     sets = budgets[3].shape[0]
     where = _slots_of_sets(entries[0], entries[7], sets)
-    blocks = (size + BLOCK - 1) // BLOCK
+    half = 1
+    while half < size:
+        half *= 2
     marks = (
-        np.zeros(blocks, np.int64), np.ones(blocks, np.uint8), np.zeros(sets, np.uint8),
-        np.zeros(size + 1 + where[1].shape[0], np.int32),
+        np.full(2 * half, -1, np.int32), np.zeros(sets, np.uint8),
+        np.zeros(1 + where[1].shape[0], np.int32),
     )  # fmt: skip
     return _find_many(
         entries, sums, asks, what, budgets, known, answers, scratch, kept, where, marks
@@ -158,43 +182,28 @@ def find_many(entries, sums, asks, what, budgets, known, size, answers):
 
 @njit(**_FLAGS)
 def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept, where, marks):
-    """``find_many`` with buffers: whoever calls holds every array, so none is counted in here.
-
-    There is a list of slots to look at: at first all, then the best one, whose victims are noted,
-    and after that the slots for which this has changed something.
-    """
+    """``find_many`` with buffers: whoever calls holds every array, so none is counted in here."""
     entries, sums, asks, known = borrowed((entries, sums, asks, known))
     columns, need, priority, admitted = what
     what = (borrowed(columns), borrowed(need), priority, borrowed(admitted))
     scratch, kept, where = borrowed(scratch), borrowed(kept), borrowed(where)
-    blocks, stale, changed, todo = borrowed(marks)
+    rounds, changed, todo = borrowed(marks)
     left, set_first, set_items, standing, hard = budgets
     budgets = (
         borrowed(left), borrowed(set_first), borrowed(set_items), borrowed(standing), hard,
     )  # fmt: skip
-    out_slot, out_number, out_lost, out_start, out_rows = borrowed(answers)
-    taken, size = scratch[1], kept[5].shape[0]
-    at, done, length, i, promising = 0, 0, size, 0, False
-    for s in range(size):
-        todo[s] = s
-    while True:
-        if i == length:
-            _follow_blocks(kept, blocks, stale)
-            best = _best_block(kept, blocks)
-            if best < 0 or done == out_slot.shape[0]:
-                break
-            todo[0], length, i, promising = best, 1, 0, True
-        s = np.int64(todo[i])
+    out_slot, out_broken, out_number, out_start, out_rows = borrowed(answers)
+    taken, at, done = scratch[1], 0, 0
+    for s in range(kept[5].shape[0]):
+        _price(entries, sums[0], asks, what, s, scratch, budgets, kept)
+    _play_all(kept, rounds)
+    while done < out_slot.shape[0] and rounds[1] >= 0:
+        s = np.int64(rounds[1])
         key, number, lost = _look(entries, sums[0], asks, what, s, scratch, budgets)
-        if not promising:
-            _keep(kept, s, key, number)
-            stale[s // BLOCK] = 1
-            i += 1
-            continue
         if at + number + lost > out_rows.shape[0]:
             break
         out_slot[done], out_start[done] = s, at
-        out_number[done], out_lost[done] = number, lost
+        out_number[done], out_broken[done] = number, key[0]
         for v in range(number + lost):
             row = np.int64(entries[2][s, taken[v]])
             out_rows[at + v] = row if v >= key[0] else -1 - row
@@ -203,16 +212,20 @@ def _find_many(entries, sums, asks, what, budgets, known, answers, scratch, kept
         done += 1
         chosen = (taken, number + lost)
         touched = _give(entries, sums, asks, what, s, chosen, budgets, known, changed)
-        promising = False
-        length = _again(where, changed, todo, length) if touched else length
+        todo[0] = s
+        for i in range(_again(where, changed, todo) if touched else 1):
+            s = np.int64(todo[i])
+            _price(entries, sums[0], asks, what, s, scratch, budgets, kept)
+            _play(kept, rounds, s)
     out_start[done] = at
     return done
 
 
 @njit(**_FLAGS)
-def _again(where, changed, todo, length):
-    """Add the slots of sets that mean something else now to those to look at."""
+def _again(where, changed, todo):
+    """Add the slots of sets that mean something else now to the one to look at; how many it is."""
     first, slots = where
+    length = 1
     for n in range(changed.shape[0]):
         if changed[n]:
             changed[n] = 0
@@ -220,34 +233,6 @@ def _again(where, changed, todo, length):
                 todo[length] = slots[i]
                 length += 1
     return length
-
-
-@njit(**_FLAGS)
-def _follow_blocks(kept, blocks, stale):
-    """Find the best slot of each block again where something was looked at."""
-    size = kept[5].shape[0]
-    for b in range(blocks.shape[0]):
-        if stale[b]:
-            stale[b] = 0
-            blocks[b] = _best_of(kept, b * BLOCK, min(size, (b + 1) * BLOCK))
-
-
-@njit(**_FLAGS)
-def _best_block(kept, blocks):
-    """The best slot of all blocks; -1 for none."""
-    violations, top, total, count, start, _ = kept
-    best = -1
-    for b in range(blocks.shape[0]):
-        s = blocks[b]
-        if s >= 0 and (
-            best < 0
-            or better(
-                (violations[s], top[s], total[s], count[s], start[s]),
-                (violations[best], top[best], total[best], count[best], start[best]),
-            )
-        ):
-            best = s
-    return best
 
 
 @njit(**_FLAGS)
@@ -262,15 +247,27 @@ def _by_position(taken, rows, at, number):
 
 
 @njit(**_FLAGS)
+def _sort(values, count):
+    """Order the first few of some numbers, which mostly are in order."""
+    for i in range(1, count):
+        value, k = values[i], i
+        while k > 0 and values[k - 1] > value:
+            values[k] = values[k - 1]
+            k -= 1
+        values[k] = value
+
+
+@njit(**_FLAGS)
 def _give(entries, sums, asks, what, s, chosen, budgets, known, changed):
     """Let the victims of a slot leave and the preemptor take its room; whether a budget changed."""
     columns, need = what[0], what[1]
     most, counted = known
     touched = False
-    ordered = np.sort(chosen[0][: chosen[1]])
-    for v in range(chosen[1] - 1, -1, -1):
-        held = entries[7][s, ordered[v]]
-        _remove(entries, sums, asks, s, ordered[v], counted)
+    taken, number = chosen
+    _sort(taken, number)
+    for v in range(number - 1, -1, -1):
+        held = entries[7][s, taken[v]]
+        _remove(entries, sums, asks, s, taken[v], counted)
         if held:
             _spend(held, budgets, most, changed)
             touched = True
@@ -279,7 +276,9 @@ def _give(entries, sums, asks, what, s, chosen, budgets, known, changed):
     return touched
 
 
-def search_many(index: Index, wanted: Wanted, limits: Limits, known: Any, count: int) -> list[Hit]:
+def search_many(
+    index: Index, wanted: Wanted, limits: Limits, known: Any, count: int
+) -> list[Candidate]:
     """The nodes of so many preemptors that are alike, each found after the one before has its own.
 
     The index shows what was promised: the victims are out of it. ``known`` are the most pods of
@@ -289,7 +288,8 @@ def search_many(index: Index, wanted: Wanted, limits: Limits, known: Any, count:
         return []
     entries, sums = index.entries, index.sums
     first, items = limits.arrays
-    ints = [np.zeros(count + 1, np.int64) for _ in range(4)]
+    slots, broken, numbers = (np.zeros(count, np.int64) for _ in range(3))
+    starts = np.zeros(count + 1, np.int64)
     rows = np.zeros(64 * count + entries.row.shape[1], np.int64)
     done = find_many(
         tuple(entries),
@@ -299,17 +299,26 @@ def search_many(index: Index, wanted: Wanted, limits: Limits, known: Any, count:
         (limits.left.copy(), first, items, limits.standing.copy(), limits.hard),
         known,
         len(wanted.admitted),
-        (ints[0][:count], ints[1][:count], ints[2][:count], ints[3], rows),
+        (slots, broken, numbers, starts, rows),
     )
-    slots, numbers, lost, starts = (each[: done + 1].tolist() for each in ints)
-    flat, hits = rows[: starts[done]].tolist(), []
-    for i in range(done):
-        middle = starts[i] + numbers[i]
-        told, displaced = flat[starts[i] : middle], flat[middle : middle + lost[i]]
-        beyond = frozenset(-1 - row for row in told if row < 0)
-        victims = tuple(row if row >= 0 else -1 - row for row in told)
-        hits.append(Hit(slots[i], _NOTHING, victims, beyond, tuple(displaced)))
-    return hits
+    flat, places = rows[: starts[done]].tolist(), starts[: done + 1].tolist()
+    middles = (starts[:done] + numbers[:done]).tolist()
+    found = zip(slots[:done].tolist(), places, middles, places[1:], strict=False)
+    made = [
+        Candidate(slot, tuple(flat[start:middle]), _NOBODY, tuple(flat[middle:last]), 0)
+        for slot, start, middle, last in found
+    ]
+    for at in np.flatnonzero(broken[:done]).tolist():
+        made[at] = _beyond_budgets(made[at])
+    return made
 
 
-_NOTHING: Final = (0, 0, 0, 0, 0.0)
+def _beyond_budgets(told: Candidate) -> Candidate:
+    """A candidate of whose victims some are told as -1 less themselves: they break a budget."""
+    return told._replace(
+        victims=tuple(row if row >= 0 else -1 - row for row in told.victims),
+        beyond=frozenset(-1 - row for row in told.victims if row < 0),
+    )
+
+
+_NOBODY: Final[frozenset[int]] = frozenset()

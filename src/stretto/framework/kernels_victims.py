@@ -44,20 +44,24 @@ def mask_of(free, extra, columns, need, admitted, mask):
 
 
 @njit(**_FLAGS)
-def lowest_band(free, below, bands, columns, need, admitted, mask):
-    """The lowest band at which some slot has enough, or ``bands``; its slots are in ``mask``."""
-    if bands == 0 or mask_of(free, below[0], columns, need, admitted, mask) > 0:
-        return 0
-    if mask_of(free, below[bands - 1], columns, need, admitted, mask) == 0:
-        return bands
-    low, high = 1, bands - 1
+def lowest_band(free, below, bands, columns, need, admitted, mask, sure):
+    """The lowest band at which some slot has enough, or ``bands``; its slots are in ``mask``.
+
+    ``sure`` says that some slot has enough at the highest.
+    """
+    low, high, marked = 0, bands - 1, -1
+    if not sure:
+        marked = high
+        if mask_of(free, below[high], columns, need, admitted, mask) == 0:
+            return bands
     while low < high:
-        middle = (low + high) // 2
-        if mask_of(free, below[middle], columns, need, admitted, mask) > 0:
-            high = middle
+        marked = (low + high) // 2
+        if mask_of(free, below[marked], columns, need, admitted, mask) > 0:
+            high = marked
         else:
-            low = middle + 1
-    mask_of(free, below[low], columns, need, admitted, mask)
+            low = marked + 1
+    if marked != low:
+        mask_of(free, below[low], columns, need, admitted, mask)
     return low
 
 
@@ -92,16 +96,20 @@ def first_below(priority, count, s, limit):
 def walk(entries, free, asks, columns, need, s, limit, room, taken, standing):
     """Who must leave a slot without breaking a budget; entries of ``limit`` and above stay.
 
+    The least important are taken away until there is room: everybody before them would be given
+    back first, and all of those together fit, so nobody of them is looked at.
     ``taken`` gets positions of the victims, ``room`` is scratch. Returns the key and the number of
     victims; -1 where all of them are not enough, -2 where a budget lets some go and others not.
     """
     count, priority, start, ask = entries[0][s], entries[3][s], entries[4][s], entries[5][s]
     budget = entries[7][s]
     wanted = columns.shape[0]
+    short = 0
     for j in range(wanted):
         room[j] = free[columns[j], s]
+        short += room[j] < need[j]
     first = count
-    while first > 0 and priority[first - 1] < limit:
+    while short > 0 and first > 0 and priority[first - 1] < limit:
         first -= 1
         stands = standing[budget[first]]
         if stands == _DOUBTFUL:
@@ -109,10 +117,11 @@ def walk(entries, free, asks, columns, need, s, limit, room, taken, standing):
         if stands == _SPENT:
             continue
         for j in range(wanted):
+            before = room[j] < need[j]
             room[j] += asks[ask[first], columns[j]]
-    for j in range(wanted):
-        if room[j] < need[j]:
-            return _NOTHING, -1
+            short -= before and room[j] >= need[j]
+    if short > 0:
+        return _NOTHING, -1
     number, total = 0, np.int64(0)
     for k in range(first, count):
         if standing[budget[k]] == _SPENT:
@@ -261,9 +270,11 @@ def _find(
     mask, seen, kept, largest = borrowed(buffers)
     free, below, safe, edges = sums
     offset, most, from_band, phases = pick
-    top = bands - 1  # where even the leaving of all would not do, nothing else is asked
-    if bands == 0 or mask_of(free, below[top], columns, need, admitted, mask) == 0:
+    if bands == 0:
         return -1, _NOTHING, 0, 0
+    most_of_all = safe if phases == 1 else below
+    if mask_of(free, most_of_all[bands - 1], columns, need, admitted, mask) == 0:
+        return -1, _NOTHING, 0, 0  # even the leaving of all would not do
     pruning = offset == 0 and edges[0] > NO_TOP and edges[-1] < _TO_POSITIVE
     best, best_key, best_number, best_displaced = -1, _NOTHING, 0, 0
     looked, size = 0, admitted.shape[0]
@@ -271,7 +282,9 @@ def _find(
         extra = safe if phase == 0 else below
         q, marked = bands - 1, -1
         if phase == 0:
-            q = marked = lowest_band(free, extra, bands, columns, need, admitted, mask)
+            q = marked = lowest_band(
+                free, extra, bands, columns, need, admitted, mask, phases == 1
+            )  # fmt: skip
         q = max(q, min(from_band, bands - 1))
         while q < bands:
             if q != marked:
