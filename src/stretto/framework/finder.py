@@ -19,7 +19,7 @@ from stretto.framework.domains.headcounts import Headcounts
 from stretto.framework.finder_others import Others, Taken, both
 from stretto.framework.node_by_node import Circumstances, NodeByNode
 from stretto.framework.preemption_places import Mask, PreemptionPlaces
-from stretto.framework.pressed import parts_of
+from stretto.framework.pressed import parts_of, pressed_of
 from stretto.framework.rehearsal import Candidate, Holds, Preemptor
 from stretto.framework.staged_runtime import StagedRuntime
 from stretto.framework.tiers import kernel
@@ -179,15 +179,17 @@ class VictimFinder:
         """The best node for a pod with rules between pods."""
         index, limits = self._index(), self._limits(wanted)
         view, domains = self._runtime.between, self._cluster.domains
-        parts = parts_of(heads, view, domains, (index, wanted, limits))
-        hits = [self._search(index, parts.plain, limits)]
-        if parts.pressed is not None:
-            at = int(np.searchsorted(parts.pressed.slots, limits.offset))
-            at %= len(parts.pressed.slots)
+        search = index, wanted, limits
+        parts = parts_of(heads, view, domains, search)
+        plain = self._search(index, parts.plain, limits)
+        hits, pressed = [plain], pressed_of(parts, domains, search, plain)
+        if pressed is not None:
+            at = int(np.searchsorted(pressed.slots, limits.offset))
+            at %= len(pressed.slots)
             here = limits._replace(offset=at if limits.offset else 0)
-            hit = self._search(parts.pressed.columns, parts.pressed.wanted, here)
+            hit = self._search(pressed.columns, pressed.wanted, here)
             if hit is not None:
-                hits.append(hit._replace(slot=int(parts.pressed.slots[hit.slot])))
+                hits.append(hit._replace(slot=int(pressed.slots[hit.slot])))
         hit = min((h for h in hits if h is not None), key=lambda h: (h.key, h.slot), default=None)
         found = NOTHING if hit is None else Found(_candidate(hit))
         if not len(parts.doubtful):

@@ -2,7 +2,8 @@
 
 A rule that too many pods break is an amount (``domains.headcounts``): these nodes, few as they are,
 get it as further columns beside CPU and memory, and the search for victims takes its course: pods
-that must leave for a rule are victims even where amounts would do.
+that must leave for a rule are victims even where amounts would do. Columns are made for nodes that
+could be the best alone: where a better node is known, or pods of the lowest priority would do.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from stretto.framework.domains.headcounts import NO_LIMIT, Company, Headcount, Headcounts
 from stretto.framework.domains.view import DomainView
-from stretto.framework.victims_numpy import SPENT, Index, Limits, Wanted
+from stretto.framework.victims_numpy import EVERY_NODE, SPENT, Hit, Index, Limits, Wanted
 from stretto.state.domains import Domains
 from stretto.state.victim_columns import MAY_BE_ASKED, Entries, Sums
 
@@ -51,8 +52,10 @@ class Parts(NamedTuple):
 
     #: What is searched for where they have nothing against the pod as things are.
     plain: Wanted
-    #: The others that may do; ``None`` for none.
-    pressed: Pressed | None
+    #: int64[k]: the others that may do, ascending.
+    pressed: Ints
+    #: Rules that too many pods break there.
+    counts: tuple[Headcount, ...]
     #: int64[k]: nodes that must be rehearsed: a hard budget may keep their company there.
     doubtful: Ints
 
@@ -71,17 +74,73 @@ def parts_of(
         admitted &= stays
     passes = heads.passes()[:size]
     plain = wanted._replace(admitted=(admitted & passes).astype(wanted.admitted.dtype))
-    slots = np.flatnonzero(admitted & ~passes)
+    return Parts(plain, np.flatnonzero(admitted & ~passes), heads.counts, doubtful)
+
+
+def pressed_of(
+    parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits], plain: Hit | None
+) -> Pressed | None:
+    """The nodes on which somebody must leave for a rule, if one could be better than ``plain``."""
+    slots = parts.pressed
+    if len(slots) and search[2].most == EVERY_NODE:
+        slots = _contenders(parts, domains, search, plain)
     if not len(slots):
-        return Parts(plain, None, doubtful)
-    counts = [each for each in heads.counts if (each.room[slots] < 0).any()]
-    return Parts(plain, _pressed(slots, counts, domains, search), doubtful)
+        return None
+    return _pressed(slots, _broken(parts.counts, slots), domains, search)
 
 
-def lower_of(entries: Entries, slots: Ints, priority: int) -> Lower:
-    """The entries of some slots below a priority."""
+def _contenders(
+    parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits], plain: Hit | None
+) -> Ints:
+    """Those of the pressed nodes that could be the best."""
+    index, wanted, limits = search
+    slots = parts.pressed
+    if plain is not None:
+        violations, top = plain.key[:2]
+        return slots if violations else slots[_do_without(top, parts, domains, search)]
+    if len(limits.left):  # whom a budget protects is not known before a node is walked
+        return slots
+    sure = index.entries.odd[slots] == 0
+    for top in index.sums.edges[: wanted.bands].tolist():
+        if top >= wanted.priority:
+            break
+        does = _do_without(top, parts, domains, search)
+        if (does & sure).any():
+            return slots[does]
+    return slots
+
+
+def _do_without(
+    top: int, parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits]
+) -> Mask:
+    """bool[k]: pressed nodes that may do once all up to a priority have left."""
+    index, wanted, _ = search
+    slots, sums = parts.pressed, index.sums
+    band = int(np.searchsorted(sums.edges, top))
+    does = np.ones(len(slots), np.bool_)
+    for column, need in zip(wanted.columns, wanted.need, strict=True):
+        does &= sums.free[column, slots] + sums.below[band, column, slots] >= need
+    left = np.flatnonzero(does)
+    low = lower_of(index.entries, slots[left], wanted.priority, top)
+    for each in _broken(parts.counts, slots[left]):
+        counts = domains.counted_in(each.population, low.rows)
+        gone = np.bincount(low.at[counts], minlength=len(left))
+        does[left] &= each.room[slots[left]] + gone * each.here[slots[left]] >= 0
+    return does
+
+
+def _broken(counts: Sequence[Headcount], slots: Ints) -> list[Headcount]:
+    """Rules that are broken on some of these slots."""
+    return [each for each in counts if (each.room[slots] < 0).any()]
+
+
+def lower_of(entries: Entries, slots: Ints, priority: int, top: int | None = None) -> Lower:
+    """The entries of some slots below a priority; with ``top``, those that cost no more."""
     held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
-    at, place = np.nonzero(held & (entries.priority[slots] < priority))
+    held &= entries.priority[slots] < priority
+    if top is not None:
+        held &= (entries.priority[slots] <= top) | (entries.kind[slots] != MAY_BE_ASKED)
+    at, place = np.nonzero(held)
     return Lower(at, place, entries.row[slots[at], place].astype(np.int64))
 
 

@@ -22,6 +22,8 @@ Key = tuple[int, int, int, int, float]
 """Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
 
 
+EVERY_NODE: Final = 1 << 30
+"""Nodes to look at where there is no limit."""
 HARMLESS, SPENT, DOUBTFUL = 0, 1, 2
 """Of a set of budgets on any node: all its pods may go, none may, or some."""
 
@@ -66,7 +68,7 @@ class Limits(NamedTuple):
     #: Slot to begin with.
     offset: int = 0
     #: Nodes that would do to look at.
-    most: int = 1 << 30
+    most: int = EVERY_NODE
     #: Band to begin with.
     from_band: int = 0
 
