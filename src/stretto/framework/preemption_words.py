@@ -1,8 +1,10 @@
 """Why nobody's leaving would help a pod: counted over nodes, and as kube-scheduler says it.
 
 Its events end with ``preemption: 0/5 nodes are available: 2 Insufficient cpu, 3 No preemption
-victims found for incoming pod.`` Where a profile protects pods more than kube-scheduler can, nodes
-that would do but for that are counted under reasons of our own.
+victims found for incoming pod.`` Nodes that would refuse the pod even without all pods of lower
+priority are counted under the rule that does: amounts, or rules between pods. Where a profile
+protects pods more than kube-scheduler can, nodes that would do but for that are counted under
+reasons of our own.
 """
 
 from collections import Counter
@@ -11,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stretto.framework.preemption_between import Between, between_of
 from stretto.framework.runtime import Engine
 from stretto.state.budgets import BudgetLedger
 from stretto.state.pods import NO_SLOT
@@ -48,6 +51,21 @@ class Words(NamedTuple):
     message: str
     #: Nodes by reason, the most frequent first.
     nodes: tuple[tuple[str, int], ...] = ()
+
+
+class _Field(NamedTuple):
+    """Nodes that would do without all pods of lower priority."""
+
+    #: bool[slot]: the nodes.
+    left: npt.NDArray[np.bool_]
+    #: int64[k]: rows of lower priority on any node.
+    rows: npt.NDArray[np.int64]
+    #: int64[slot, resource]: free now.
+    free: npt.NDArray[np.int64]
+    #: int64[resource]: what the pod asks for.
+    asked: npt.NDArray[np.int64]
+    #: Its rules between pods; ``None`` without any.
+    between: Between | None
 
 
 class Suffixes:
@@ -109,44 +127,61 @@ def _counts(engine: Engine, budgets: BudgetLedger, row: int, now: float) -> Coun
     rules_say = engine.eligibility.rows[engine.eligibility.filter_row(cluster.classes[class_id])]
     live = ledger.slots.live[:size] > 0
     helpless = live & ((rules_say[:size] == 0) | _short(ledger.alloc[:size], asked).any(axis=1))
+    free, between = ledger.alloc[:size] - ledger.used[:size], between_of(engine, class_id)
+    if between is not None:
+        helpless |= live & between.hopeless()[:size] & ~_short(free, asked).any(axis=1)
     rows = np.flatnonzero(
         (pods.slot[: pods.length] != NO_SLOT) & (pods.priority[: pods.length] < priority)
     )
     held = np.zeros(size, np.bool_)
     held[pods.slot[rows]] = True
-    free = ledger.alloc[:size] - ledger.used[:size]
     lacking = _short(free + _sums(engine, rows), asked)
     counts: Counter[str] = Counter()
     counts[NO_HELP] = int(helpless.sum())
     counts[NO_VICTIMS] = int((live & ~helpless & ~held).sum())
     left = live & ~helpless & held
+    _count_lacking(engine, lacking, left, counts)
+    if between is not None:
+        for text, mask in between.refusals(rows):
+            counts[text] += int((left & mask[:size]).sum())
+            left &= ~mask[:size]
+    field = _Field(left, rows, free, asked, between)
+    if not _count_guards(engine, budgets, field, now, counts):
+        return None
+    return +counts
+
+
+def _count_lacking(
+    engine: Engine,
+    lacking: npt.NDArray[np.bool_],
+    left: npt.NDArray[np.bool_],
+    counts: Counter[str],
+) -> None:
+    """Count nodes that lack an amount even then, and leave them out of ``left``."""
     for column in np.flatnonzero(lacking[left].any(axis=0)).tolist():
-        name = ledger.resources.names[column]
+        name = engine.cluster.ledger.resources.names[column]
         text = "Too many pods" if column == PODS else f"Insufficient {name}"
         counts[text] = int(lacking[left, column].sum())
     left &= ~lacking.any(axis=1)
-    if not _count_guards(engine, budgets, (left, rows, free, asked), now, counts):
-        return None
-    return +counts
 
 
 def _count_guards(
     engine: Engine,
     budgets: BudgetLedger,
-    field: tuple[
-        npt.NDArray[np.bool_], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]
-    ],
+    field: _Field,
     now: float,
     counts: Counter[str],
 ) -> bool:
     """Count nodes that would do but for who may not be asked; False where one would do."""
-    left, rows, free, asked = field
+    left, rows, free, asked, between = field
     cluster, rules = engine.cluster, engine.profile.preemption
     slots = cluster.pods.slot
     here = rows[left[slots[rows]]]
     kept = Kinds(cluster, rules).of_many(here, now) == KEPT
     may = free + _sums(engine, here[~kept])
     blocked = left & _short(may, asked).any(axis=1)
+    if between is not None:
+        blocked |= left & between.refused(here[~kept])[: len(left)]
     found: set[tuple[int, Guard]] = set()
     for row in here[kept & blocked[slots[here]]].tolist():
         guard = guard_of(cluster, rules, row, now)

@@ -10,11 +10,16 @@ from stretto.framework.preemption_words import NEVER, OFF, Words, preemption_wor
 from stretto.framework.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod
 
+NODE = make_node("n", cpu="4")
+WEB = {"matchLabels": {"app": "web"}}
 
-def words(*running: bytes, pod: bytes, budget: bool = False, **rules: Any) -> Words | None:
-    """What is said of a pod on one node of 4 CPUs."""
+
+def words(
+    *running: bytes, pod: bytes, budget: bool = False, nodes: Any = (NODE,), **rules: Any
+) -> Words | None:
+    """What is said of a pod on nodes, by default one of 4 CPUs."""
     profile = load_profile({"profiles": [{"stretto": {"preemption": rules or True}}]})
-    made = Harness([make_node("n", cpu="4")], profile=profile, config={"tier": "numpy"})
+    made = Harness(list(nodes), profile=profile, config={"tier": "numpy"})
     made.submit(*running)
     made.settle()
     if budget:
@@ -83,3 +88,66 @@ def test_protection_is_said_in_words_of_our_own(rules: Any, more: Any, text: str
 def test_a_hard_budget_is_said() -> None:
     found = words(low(), pod=wants(), budget=True, budgets="hard")
     assert said(found) == "1 node(s) had pods that a disruption budget protects."
+
+
+def near(kind: str) -> dict[str, Any]:
+    """Required affinity or anti-affinity to web pods of the same host."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": WEB}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+def spread(key: str) -> dict[str, Any]:
+    """Hard spreading of web pods."""
+    rule = {"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    return {"topologySpreadConstraints": [{**rule, "labelSelector": WEB}]}
+
+
+def web(name: str = "web", **more: Any) -> bytes:
+    return make_pod(name, **{"cpu": "500m", "priority": 99, "labels": {"app": "web"}, **more})
+
+
+def test_anti_affinity_to_a_pod_of_higher_priority_is_said() -> None:
+    found = words(web(), low(), pod=wants(spec=near("podAntiAffinity")))
+    assert said(found) == "1 node(s) didn't match pod anti-affinity rules."
+
+
+def test_anti_affinity_of_a_pod_of_higher_priority_is_said() -> None:
+    top = web(labels={}, spec=near("podAntiAffinity"))
+    found = words(top, low(), pod=wants(labels={"app": "web"}))
+    assert said(found) == "1 node(s) didn't satisfy existing pods anti-affinity rules."
+
+
+def test_a_skew_that_pods_of_higher_priority_make_is_said() -> None:
+    nodes = [make_node(f"n{i}", cpu="4", zone=f"z{i}") for i in range(2)]
+    full = make_pod("full", cpu="4", priority=99, node="n1")
+    pod = wants(labels={"app": "web"}, spec=spread("topology.kubernetes.io/zone"))
+    found = words(full, web(node="n0"), low(node="n0"), pod=pod, nodes=nodes)
+    assert found is not None
+    assert dict(found.nodes) == {
+        "node(s) didn't match pod topology spread constraints": 1,
+        "No preemption victims found for incoming pod": 1,
+    }
+
+
+def test_affinity_that_only_those_who_leave_would_meet_is_said() -> None:
+    found = words(low(labels={"app": "web"}), pod=wants(spec=near("podAffinity")))
+    assert said(found) == "1 node(s) didn't match pod affinity rules."
+
+
+@pytest.mark.parametrize("spec", [near("podAffinity"), spread("rack")])
+def test_what_no_leaving_could_change_is_not_helped(spec: dict[str, Any]) -> None:
+    assert said(words(low(), pod=wants("1", spec=spec))) == (
+        "1 Preemption is not helpful for scheduling."
+    )
+
+
+def test_a_protected_pod_that_anti_affinity_means_is_said_to_be_protected() -> None:
+    stays = {"godel.bytedance.com/can-be-preempted": "false"}
+    guarded = web(priority=1, annotations=stays)
+    found = words(guarded, low(), pod=wants(spec=near("podAntiAffinity")))
+    assert said(found) == "1 node(s) had pods that forbid their preemption."
+
+
+def test_nothing_is_said_where_those_who_break_a_rule_may_leave() -> None:
+    pod = wants("1", spec=near("podAntiAffinity"))
+    assert words(web(priority=1), low(), pod=pod) is None

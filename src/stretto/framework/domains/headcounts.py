@@ -25,6 +25,8 @@ NO_LIMIT: Final = 1 << 40
 class Headcount(NamedTuple):
     """One rule that too many pods in a node's domain break."""
 
+    #: What kind of rule it is.
+    kind: Kind
     #: Who counts.
     population: int
     #: int64[slot]: how many more may be there beside the pod; negative where so many must leave.
@@ -108,7 +110,7 @@ def headcounts(view: DomainView, class_id: int) -> Headcounts:
 
 def _headcount(table: DomainTable, each: Constraint, room: Ints, slots: Ints) -> Headcount:
     population = int(table.tally_population[each.tally])
-    return Headcount(population, room, _inside(table, each, slots))
+    return Headcount(each.kind, population, room, _inside(table, each, slots))
 
 
 def _inside(table: DomainTable, each: Constraint, slots: Ints) -> Mask:
