@@ -14,6 +14,7 @@ from stretto.base.rng import Rng
 from stretto.framework.exact.decision import Decision
 from stretto.framework.exact.scheduler import ExactScheduler
 from stretto.framework.finder import VictimFinder, search_of
+from stretto.framework.preemption_words import preemption_words
 from stretto.framework.profile import load_profile
 from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal, best
 from stretto.framework.runtime import Engine
@@ -30,6 +31,8 @@ from tests.properties import between_world
 from tests.properties.between_world import Shape, shapes
 
 PRIORITIES = (0, 3, 3, 7, 20)
+CLAIMS = "no new claims to deallocate, "
+"""What kube-scheduler's plugin of dynamic resources says before."""
 
 
 class World(between_world.World):
@@ -166,6 +169,21 @@ def test_the_search_finds_what_rehearsing_every_node_finds(
         rehearsal = Rehearsal(world.cluster, finder.rules, world.ledger, 0.0)
         plain = best(rehearsal, every)
         assert _parts(found) == _parts(plain)
+
+
+@given(shapes)
+@settings(max_examples=40)
+def test_why_nobodys_leaving_helps_is_said_as_kube_scheduler_says_it(shape: Shape) -> None:
+    world = World(shape)
+    for _ in range(shape.steps):
+        world.add_pod(world.pick(sorted(world.nodes)))
+        name = world.add_pod(priority=world.pick((5, 10, 100)))
+        decision, row = world.upstream(name), world.books.row(name)
+        if len(decision.feasible) or decision.preemption is None:
+            continue
+        said = preemption_words(world.runtime.engine, world.ledger, row, 0.0)
+        theirs = decision.preemption.message.removeprefix(CLAIMS)
+        assert (said.message if said else "") == ("" if decision.preemption.chosen else theirs)
 
 
 def _parts(found: Candidate | None) -> object:

@@ -251,9 +251,21 @@ def _show_nodes(console: Console, said: "Explanation") -> None:
         console.table(["nodes", "alone", "reason"], rows)
     together = [f"{each.nodes:,} nodes: {' + '.join(each.reasons)}" for each in nodes.overlaps]
     _list(console, "Together", together if console.verbose else together[:2])
+    _show_forbidden(console, said)
     near = [(each.node, "; ".join(_why(each))) for each in nodes.nearest]
     if near:
         console.table(["nearest node", "what stands in the way"], near)
+
+
+def _show_forbidden(console: Console, said: "Explanation") -> None:
+    """Which preemption is forbidden by whom."""
+    held = said.preemption.held if said.preemption is not None else ()
+    lines = []
+    for each in held:
+        more = f" and {each.count - len(each.pods)} more" if each.count > len(each.pods) else ""
+        whom = f", for {', '.join(each.pods)}{more}" if each.pods else ""
+        lines.append(f"{each.node}: {each.reason}{whom}")
+    _list(console, "Preemption is forbidden, for example on", lines)
 
 
 def _why(near: "NearFacts") -> list[str]:

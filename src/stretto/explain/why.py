@@ -13,6 +13,7 @@ import numpy as np
 
 from stretto.explain.amounts import counted, spoken
 from stretto.explain.cures import Cure, cures_for
+from stretto.explain.forbidden import PreemptionFacts, forbidden_preemption
 from stretto.explain.gangs import GangFacts, gang_of
 from stretto.explain.inquiry import Inquiry, NearFacts, Overlap, ReasonFacts
 from stretto.explain.parts import TOP, ScoredNode, Scores, view_without
@@ -24,9 +25,7 @@ from stretto.explain.standing import UnitFacts
 from stretto.explain.steps import StepFact
 from stretto.framework.contract import View
 from stretto.framework.diagnosis import diagnose
-from stretto.framework.preemption_words import preemption_words
 from stretto.framework.selection import TieRule
-from stretto.state.budgets import BudgetLedger
 from stretto.state.classes import PodClass
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
@@ -52,15 +51,6 @@ class Ask(msgspec.Struct, frozen=True):
     amount: int
     #: The same in human units.
     text: str
-
-
-class PreemptionFacts(msgspec.Struct, frozen=True):
-    """What forbids that others leave for a pod."""
-
-    #: As kube-scheduler's events say it.
-    message: str
-    #: (reason, nodes), the most frequent first.
-    nodes: tuple[tuple[str, int], ...]
 
 
 class NodesSay(msgspec.Struct, frozen=True):
@@ -290,7 +280,7 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
     elif gang is not None:
         cures = gang.cures
     scores = Scores(weighed, asked.pod, asked.view, inquiry.slots[fits])
-    forbidden = None if fits.any() else _forbidden(scene, asked.row)
+    forbidden = None if fits.any() else forbidden_preemption(scene, asked.row)
     return msgspec.structs.replace(
         _head(scene, asked),
         dominant=reasons[0],
@@ -311,15 +301,6 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
         share=share_of(unit.queue, scene.queues) if unit is not None else None,
         choice=_choice(scene, asked, scores) if fits.any() else None,
     )
-
-
-def _forbidden(scene: Scene, row: int) -> PreemptionFacts | None:
-    """Why preemption does not help; kube-scheduler's own rules say it in their own words."""
-    if scene.profile.exact:
-        return None
-    now = float(scene.cluster.pods.since[: scene.cluster.pods.length].max(initial=0.0))
-    words = preemption_words(scene.engine, BudgetLedger(scene.cluster), row, now)
-    return None if words is None else PreemptionFacts(words.message, words.nodes)
 
 
 def _cure_bits(scene: Scene, asked: _Question) -> int:

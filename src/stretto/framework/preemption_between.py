@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.domains.formulas import constraints_of
-from stretto.framework.domains.headcounts import headcounts
+from stretto.framework.domains.headcounts import Headcount, headcounts
 from stretto.framework.domains.program import Kind
 from stretto.framework.domains.view import DomainView
 from stretto.framework.plugins.inter_pod_affinity import NEAR, NOT_NEAR, UNWANTED
 from stretto.framework.plugins.pod_topology_spread import NO_LABEL, UNEVEN
 from stretto.framework.runtime import Engine
 from stretto.state.cluster import Cluster
+from stretto.state.pods import NO_SLOT
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -27,6 +28,7 @@ class Between:
         """Judge by a view for which the class is compiled."""
         self._cluster = cluster
         self._heads = headcounts(view, class_id)
+        self._domain = view.table.domain
         self._own = {population for _, population in cluster.classes[class_id].wants.far}
         table, size = view.table, len(self._heads.open)
         constraints = constraints_of(table, class_id)
@@ -41,8 +43,8 @@ class Between:
         """bool[slot]: nodes of which kube-scheduler says at once that nobody's leaving helps."""
         if self._never:
             return np.ones(len(self._heads.open), np.bool_)
-        nobody = np.zeros(0, np.int64)
-        return self._bare[Kind.HARD] | self._lonely(nobody)
+        now = dict(self.refusals(np.zeros(0, np.int64)))
+        return now[NO_LABEL] | now[NOT_NEAR]
 
     def refused(self, rows: Ints) -> Mask:
         """bool[slot]: nodes that refuse the class even once these rows have left."""
@@ -61,14 +63,32 @@ class Between:
             UNWANTED: np.zeros(len(self._heads.open), np.bool_),
         }
         for each in self._heads.counts:
-            apart = NEAR if each.population in self._own else UNWANTED
-            text = UNEVEN if each.kind is Kind.HARD else apart
-            by_text[text] |= each.room + each.here * self._gone(each.population, rows) < 0
+            room = each.room + each.here * self._gone(each.population, rows)
+            by_text[self._text_of(each)] |= room < 0
         before, found = np.zeros(len(self._heads.open), np.bool_), []
         for text, mask in by_text.items():
             found.append((text, mask & ~before))
             before |= mask
         return found
+
+    def stay(self, reason: str, slot: int, leaving: Ints) -> Ints:
+        """Rows for whose sake a slot is refused for a reason, once others have left it."""
+        pods = self._cluster.pods
+        rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
+        rows = np.setdiff1d(rows, leaving[pods.slot[leaving] == slot])
+        found = np.zeros(len(rows), np.bool_)
+        for each in self._heads.counts:
+            if self._text_of(each) == reason:
+                domain = self._domain[each.key]
+                near = domain[pods.slot[rows]] == domain[slot]
+                found |= near & self._cluster.domains.counted_in(each.population, rows)
+        return rows[found]
+
+    def _text_of(self, rule: Headcount) -> str:
+        """How kube-scheduler says that a rule is broken."""
+        if rule.kind is Kind.HARD:
+            return UNEVEN
+        return NEAR if rule.population in self._own else UNWANTED
 
     def _lonely(self, rows: Ints) -> Mask:
         """bool[slot]: where required affinity lacks company once these rows have left."""

@@ -44,6 +44,17 @@ ASKED_PER_SECOND: Final = 4.0
 """Questions a second: one looks at every pod of lower priority."""
 
 
+class Example(NamedTuple):
+    """A node on which a preemption is forbidden."""
+
+    #: What forbids it.
+    reason: str
+    #: The node's slot.
+    slot: int
+    #: Rows of pods that stay, for whose sake it is forbidden.
+    rows: tuple[int, ...]
+
+
 class Words(NamedTuple):
     """What stands in the way of a preemption."""
 
@@ -51,6 +62,8 @@ class Words(NamedTuple):
     message: str
     #: Nodes by reason, the most frequent first.
     nodes: tuple[tuple[str, int], ...] = ()
+    #: A node for each reason that pods are which stay.
+    examples: tuple[Example, ...] = ()
 
 
 class _Field(NamedTuple):
@@ -105,16 +118,19 @@ def preemption_words(engine: Engine, budgets: BudgetLedger, row: int, now: float
         return Words(OFF)
     if not cluster.traits[int(pods.traits[row])].preempts:
         return Words(NEVER)
-    counts = _counts(engine, budgets, row, now)
+    examples: list[Example] = []
+    counts = _counts(engine, budgets, row, now, examples)
     if counts is None:
         return None
     listed = sorted(f"{count} {text}" for text, count in counts.items())
     total = len(cluster.nodes.by_name)
     message = f"preemption: 0/{total} nodes are available: {', '.join(listed)}."
-    return Words(message, tuple(counts.most_common()))
+    return Words(message, tuple(counts.most_common()), tuple(examples))
 
 
-def _counts(engine: Engine, budgets: BudgetLedger, row: int, now: float) -> Counter[str] | None:
+def _counts(
+    engine: Engine, budgets: BudgetLedger, row: int, now: float, examples: list[Example]
+) -> Counter[str] | None:
     """Nodes by what stands in the way there; ``None`` where one would do."""
     cluster = engine.cluster
     ledger, pods = cluster.ledger, cluster.pods
@@ -143,10 +159,14 @@ def _counts(engine: Engine, budgets: BudgetLedger, row: int, now: float) -> Coun
     _count_lacking(engine, lacking, left, counts)
     if between is not None:
         for text, mask in between.refusals(rows):
-            counts[text] += int((left & mask[:size]).sum())
+            slots = np.flatnonzero(left & mask[:size])
+            if len(slots):
+                counts[text] += len(slots)
+                stay = between.stay(text, int(slots[0]), rows)
+                examples.append(Example(text, int(slots[0]), tuple(stay.tolist())))
             left &= ~mask[:size]
     field = _Field(left, rows, free, asked, between)
-    if not _count_guards(engine, budgets, field, now, counts):
+    if not _count_guards(engine, budgets, field, now, (counts, examples)):
         return None
     return +counts
 
@@ -170,7 +190,7 @@ def _count_guards(
     budgets: BudgetLedger,
     field: _Field,
     now: float,
-    counts: Counter[str],
+    told: tuple[Counter[str], list[Example]],
 ) -> bool:
     """Count nodes that would do but for who may not be asked; False where one would do."""
     left, rows, free, asked, between = field
@@ -182,12 +202,15 @@ def _count_guards(
     blocked = left & _short(may, asked).any(axis=1)
     if between is not None:
         blocked |= left & between.refused(here[~kept])[: len(left)]
-    found: set[tuple[int, Guard]] = set()
+    counts, examples = told
+    found: dict[tuple[Guard, int], list[int]] = {}
     for row in here[kept & blocked[slots[here]]].tolist():
         guard = guard_of(cluster, rules, row, now)
         if guard is not None:
-            found.add((int(slots[row]), guard))
-    for _, guard in found:
+            found.setdefault((guard, int(slots[row])), []).append(row)
+    for (guard, slot), stay in found.items():
+        if not counts[PROTECTED[guard]]:
+            examples.append(Example(PROTECTED[guard], slot, tuple(stay)))
         counts[PROTECTED[guard]] += 1
     rest = left & ~blocked
     if rest.any() and rules.hard_budgets:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import NotFoundError
+from stretto.explain.forbidden import HeldFacts
 from stretto.explain.reasons import Code, Tier
 from stretto.explain.scene import Scene, live_scene
 from stretto.explain.why import Explanation, explain_pod, explain_pod_on
@@ -193,3 +194,17 @@ def test_a_pod_is_found_by_namespace_too() -> None:
     scene = scene_of(harness)
     assert explain_pod(scene, "own/p").pod == "own/p"
     assert explain_pod(scene, "p").pod == "default/p"
+
+
+def test_a_forbidden_preemption_names_a_node_and_the_pods_that_stay() -> None:
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    harness = Harness([make_node("n1", cpu="4")], config={"tier": "numpy"})
+    harness.submit(make_pod("top", labels={"a": "b"}, priority=99), make_pod("low", priority=1))
+    harness.settle()
+    harness.submit(make_pod("x", priority=10, spec={"affinity": apart}))
+    harness.settle()
+    said = explain_pod(scene_of(harness), "x").preemption
+    assert said is not None
+    reason = "node(s) didn't match pod anti-affinity rules"
+    assert said.held == (HeldFacts(reason, "n1", ("default/top",), 1),)

@@ -27,6 +27,8 @@ class Headcount(NamedTuple):
 
     #: What kind of rule it is.
     kind: Kind
+    #: Number of its topology key.
+    key: int
     #: Who counts.
     population: int
     #: int64[slot]: how many more may be there beside the pod; negative where so many must leave.
@@ -110,7 +112,7 @@ def headcounts(view: DomainView, class_id: int) -> Headcounts:
 
 def _headcount(table: DomainTable, each: Constraint, room: Ints, slots: Ints) -> Headcount:
     population = int(table.tally_population[each.tally])
-    return Headcount(each.kind, population, room, _inside(table, each, slots))
+    return Headcount(each.kind, each.key, population, room, _inside(table, each, slots))
 
 
 def _inside(table: DomainTable, each: Constraint, slots: Ints) -> Mask:
