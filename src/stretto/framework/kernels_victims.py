@@ -270,10 +270,8 @@ def _find(
     mask, seen, kept, largest = borrowed(buffers)
     free, below, safe, edges = sums
     offset, most, from_band, phases = pick
-    if bands == 0:
-        return -1, _NOTHING, 0, 0
-    most_of_all = safe if phases == 1 else below
-    if mask_of(free, most_of_all[bands - 1], columns, need, admitted, mask) == 0:
+    once, whole = phases == 1, safe if phases == 1 else below
+    if bands == 0 or mask_of(free, whole[bands - 1], columns, need, admitted, mask) == 0:
         return -1, _NOTHING, 0, 0  # even the leaving of all would not do
     pruning = offset == 0 and edges[0] > NO_TOP and edges[-1] < _TO_POSITIVE
     best, best_key, best_number, best_displaced = -1, _NOTHING, 0, 0
@@ -282,9 +280,7 @@ def _find(
         extra = safe if phase == 0 else below
         q, marked = bands - 1, -1
         if phase == 0:
-            q = marked = lowest_band(
-                free, extra, bands, columns, need, admitted, mask, phases == 1
-            )  # fmt: skip
+            q = marked = lowest_band(free, extra, bands, columns, need, admitted, mask, once)
         q = max(q, min(from_band, bands - 1))
         while q < bands:
             if q != marked:
