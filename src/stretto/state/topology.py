@@ -143,10 +143,10 @@ class Topology:
 
     def clear(self, slot: int) -> None:
         """A node has gone: its NUMA nodes go with it."""
-        if slot in self.numbers:
-            self.install(slot, NO_LAYOUT, lambda _: None)
         for row in [row for row, hold in self.holds.items() if hold.slot == slot]:
             del self.holds[row]
+        if slot in self.numbers:
+            self.install(slot, NO_LAYOUT, lambda _: None)
 
     def resize(self, slot: int) -> None:
         """Work out anew what whole NUMA nodes take of a node whose amounts have changed.

@@ -214,6 +214,17 @@ def test_two_shards_together_keep_a_cap() -> None:
 # ---------------------------------------------------------------- the books
 
 
+def test_nothing_is_held_of_a_node_that_has_gone() -> None:
+    harness = Harness([make_node("n", cpu="16", memory="32Gi")], config=PLAIN)
+    harness.create(CUSTOM_NODE_RESOURCE, make_report("n", [ZONE] * 4))
+    harness.submit(make_pod("p", cpu="1", annotations=numa_notes()))
+    harness.settle()
+    harness.store.delete(NODE, [Deletion("", "n")])
+    harness.settle()
+    assert not harness.plane.cluster.topology.taken.any()
+    assert harness.breaches() == []
+
+
 steps = st.lists(
     st.tuples(
         st.sampled_from(["bind", "whole", "plain", "end", "report", "node"]),
