@@ -30,6 +30,8 @@ class ZoneColumns:
         self._ledger = ledger
         self._zones = no_zones(0)
         self._position = -1
+        #: Whether no machine was ever seen to have NUMA nodes.
+        self._is_blank = True
 
     @property
     def zones(self) -> Zones:
@@ -41,8 +43,8 @@ class ZoneColumns:
         size = columns.size
         fresh = len(self._zones.count) != size
         if fresh:
-            self._zones = no_zones(size)
-        if not self._topology:
+            self._zones, self._is_blank = no_zones(size), True
+        if self._is_blank and not self._topology:
             self._position = self._ledger.head
             return
         changed = self._ledger.changes_since(self._position) if self._position >= 0 else None
@@ -81,6 +83,7 @@ class ZoneColumns:
         slots, free, share = slots[different], free[different], share[different]
         if not len(slots):
             return
+        self._is_blank = False
         count = np.maximum(source.count[slots], 1).astype(np.int64)[:, None]
         zones.count[slots] = source.count[slots]
         zones.socket[slots] = source.socket[slots]

@@ -225,6 +225,24 @@ def test_nothing_is_held_of_a_node_that_has_gone() -> None:
     assert harness.breaches() == []
 
 
+def test_a_node_in_the_place_of_a_former_one_does_not_have_its_numa_nodes() -> None:
+    harness = Harness([make_node("n", cpu="16", memory="32Gi")], config=PLAIN)
+    harness.create(CUSTOM_NODE_RESOURCE, make_report("n", [ZONE] * 4))
+    harness.submit(make_pod("seen", annotations=numa_notes()))
+    harness.settle()
+    harness.store.delete(NODE, [Deletion("", "n")])
+    harness.settle()
+    harness.create_nodes(make_node("plain", cpu="16", memory="32Gi"))
+    harness.submit(make_pod("early", cpu="4", annotations=numa_notes()))
+    harness.settle()
+    harness.create_nodes(make_node("small", cpu="1", memory="32Gi"))
+    harness.create(CUSTOM_NODE_RESOURCE, make_report("small", [{"cpu": "1", "memory": "1Gi"}]))
+    harness.submit(make_pod("late", cpu="2", annotations=numa_notes()))
+    harness.settle()
+    assert (harness.node_of("early"), harness.node_of("late")) == ("", "")
+    assert harness.plane.binder.counts == {"granted": 1, "bound": 1}
+
+
 steps = st.lists(
     st.tuples(
         st.sampled_from(["bind", "whole", "plain", "end", "report", "node"]),
