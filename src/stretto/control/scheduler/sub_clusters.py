@@ -1,6 +1,7 @@
 """Sub-clusters as a shard sees them: which one a unit names, and where its nodes are."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from stretto.state.cluster import Cluster
 from stretto.state.slots import BLOCK
 from stretto.state.units import Dispatch
 
-EVERYTHING = ""
+EVERYTHING: Final = ""
 """In place of a sub-cluster's name: the default loop, which sees every node."""
 
 
