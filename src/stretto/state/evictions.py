@@ -6,7 +6,7 @@ and whose bind waits for its victims. The registry belongs to the cluster, so th
 dies leaves it to the next one; the binder alone writes here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum, IntEnum
 
 import msgspec
@@ -131,6 +131,7 @@ class Evictions:
         self._pods = pods
         self._on_slot: dict[int, set[int]] = {}
         self._wanting: dict[int, Nomination] = {}
+        self._waiting: dict[Nomination, None] = {}
         self._nominees: dict[int, set[int]] = {}
 
     def __bool__(self) -> bool:
@@ -166,11 +167,13 @@ class Evictions:
         """A pod does not go: nobody counts on its room until it does."""
         self._pods.leaving[row] = Stay.STUCK
 
-    def sweep(self) -> None:
-        """Forget pods that have gone."""
+    def sweep(self, rows: Iterable[int]) -> None:
+        """Forget those of some pods that have gone."""
         serials = self._pods.serial
-        for row in [row for row, each in self.leaving.items() if serials[row] != each.serial]:
-            each = self.leaving[row]
+        for row in rows:
+            each = self.leaving.get(row)
+            if each is None or serials[row] == each.serial:
+                continue
             if each.cause is not None and each.acknowledged:
                 self.counts[each.cause] += 1
             self._forget(row)
@@ -188,6 +191,7 @@ class Evictions:
 
     def nominate(self, nomination: Nomination) -> None:
         """Claims wait for their victims."""
+        self._waiting[nomination] = None
         for row in nomination.rows:
             self.nominations[row] = nomination
             self._nominees.setdefault(int(self._pods.slot[row]), set()).add(row)
@@ -195,6 +199,7 @@ class Evictions:
 
     def end(self, nomination: Nomination) -> None:
         """Claims wait no more."""
+        self._waiting.pop(nomination, None)
         for row in nomination.rows:
             if self.nominations.get(row) is nomination:
                 del self.nominations[row]
@@ -213,13 +218,14 @@ class Evictions:
         if self._wanting.get(victim) is nomination:
             del self._wanting[victim]
 
-    def waiting(self) -> Iterator[Nomination]:
-        """Every nomination once."""
-        seen: set[int] = set()
-        for each in list(self.nominations.values()):
-            if id(each) not in seen:
-                seen.add(id(each))
-                yield each
+    def waiting(self) -> list[Nomination]:
+        """Every nomination once, in the order in which they were made."""
+        return list(self._waiting)
+
+    def about(self, rows: Iterable[int]) -> set[Nomination]:
+        """The nominations of which some pods are claims or victims."""
+        both = (self.nominations, self._wanting)
+        return {found for row in rows for each in both if (found := each.get(row)) is not None}
 
     def wanted_by(self, row: int) -> Nomination | None:
         """The nomination that waits for a pod to leave, if one does."""

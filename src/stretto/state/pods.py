@@ -259,6 +259,7 @@ class Pods:
         self.serial[row] = 0
         self.uid[row] = self.namespace[row] = self.name[row] = ""
         self._free.append(row)
+        self.log.add(row)
 
     def key(self, row: int) -> str:
         """``namespace/name`` of a pod."""

@@ -25,6 +25,15 @@ def test_a_new_row_holds_what_it_was_made_from() -> None:
     assert (pods.state[0], pods.slot[0]) == (PodState.PENDING, NO_SLOT)
 
 
+def test_who_follows_the_log_hears_of_a_pod_that_is_forgotten() -> None:
+    pods = pods_of("a", "b")
+    before = pods.log.head
+    pods.remove(1)
+    changed = pods.log.since(before)
+    assert changed is not None
+    assert changed.tolist() == [1]
+
+
 def test_rows_of_a_batch_come_in_its_order() -> None:
     assert Pods().add([new("a"), new("b"), new("c")]).tolist() == [0, 1, 2]
 

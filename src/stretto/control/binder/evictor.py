@@ -81,6 +81,7 @@ class Evictor:
         self._open: dict[int, Leaving] = {}
         self._void: Refusals = []
         self._untell: list[int] = []
+        self._followed = -1
         self._adopt()
 
     # ------------------------------------------------------------ taking orders
@@ -178,14 +179,16 @@ class Evictor:
         if not self.asks:
             return False
         moved = self._hear(now)
-        pods = self._cluster.pods
+        pods, room = self._cluster.pods, self._pleas.room
         due: list[int] = []
         for row, why in list(self._open.items()):
+            if len(due) >= room:
+                break
             if why.acknowledged or pods.serial[row] != why.serial:
                 del self._open[row]
             elif why.ask_at <= now and not (why.in_doubt and self._has_answer(row, why)):
                 due.append(row)
-        if due := due[: self._pleas.room]:
+        if due:
             self._failpoint("evictor.before-write")
             # One that stays voids what waits for it, and that spares who has not been asked yet.
             self._pleas.send([Plea(row, self._open.pop(row)) for row in due])
@@ -239,12 +242,18 @@ class Evictor:
     # ------------------------------------------------------------ those who wait
 
     def settle(self, now: float) -> Settled:
-        """Look at every claim that waits: ripe, void, or still waiting."""
+        """Look at the claims that wait: ripe, void, or still waiting.
+
+        Those that wait for victims are looked at when a pod of theirs has changed.
+        """
+        changed = self._changed()
         if not self._registry and not self._void:
             return Settled([], [])
-        self._registry.sweep()
-        ripe = []
+        self._registry.sweep(changed)
+        ripe, touched = [], self._registry.about(changed)
         for nomination in self._registry.waiting():
+            if nomination.victims and now < nomination.until and nomination not in touched:
+                continue
             cause = self._trouble(nomination, now)
             if cause is not None:
                 self._give_up(nomination, cause)
@@ -255,10 +264,18 @@ class Evictor:
 
     def next_due(self) -> float:
         """Clock time at which a pod is asked again or a claim stops waiting."""
-        may_ask = self.asks and self._pleas.room > 0
-        asks = (why.ask_at for why in self._open.values() if may_ask)
-        ends = (nomination.until for nomination in self._registry.nominations.values())
-        return min((*asks, *ends), default=float("inf"))
+        due = [nomination.until for nomination in self._registry.waiting()]
+        if self.asks and self._pleas.room > 0:
+            due += [why.ask_at for why in self._open.values()]
+        return min(due, default=float("inf"))
+
+    def _changed(self) -> list[int]:
+        """Rows of the pods that have changed since the last look; all where nobody knows."""
+        log, registry = self._cluster.pods.log, self._registry
+        changed, self._followed = log.since(self._followed), log.head
+        if not registry:
+            return []
+        return [*registry.nominations, *registry.leaving] if changed is None else changed.tolist()
 
     def _trouble(self, nomination: Nomination, now: float) -> ConflictCause | None:
         """Why claims wait in vain, or ``None``."""
@@ -350,9 +367,7 @@ class Evictor:
         """Write the node on pods that still wait, and take it off those whose claim is void."""
         pods, nodes = self._cluster.pods, self._cluster.nodes
         patches: list[Patch] = []
-        for nomination in self._registry.waiting():
-            if nomination.told:
-                continue
+        for nomination in [each for each in self._registry.waiting() if not each.told]:
             nomination.told = True
             patches.extend(
                 self._status(row, nodes.names[int(pods.slot[row])])
