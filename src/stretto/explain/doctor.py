@@ -16,13 +16,9 @@ from typing import Final
 import msgspec
 
 from stretto.api.kinds import (
-    CUSTOM_NODE_RESOURCE,
     KINDS,
-    NM_NODE,
-    NODE,
     POD,
     POD_GROUP,
-    PRIORITY_CLASS,
     QUEUE,
     Kind,
 )
@@ -40,10 +36,9 @@ from stretto.explain.pod_checks import (
 )
 from stretto.explain.record_file import RecordFile, Standing
 from stretto.explain.recorder import StepBatch
+from stretto.explain.rereading import read_into
 from stretto.state.cluster import Cluster, ClusterConfig
-from stretto.state.ingest import Ingest
-from stretto.state.topology_ingest import apply_reports
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.doctor/v1"
 """Version of the form below as JSON."""
@@ -149,13 +144,7 @@ def _of(records: Iterable[Record], kind: Kind) -> list[Record]:
 def subject_of(records: Sequence[Record], scheduler_names: frozenset[str]) -> Subject:
     """The objects of a store, with books made anew from them."""
     cluster = Cluster(ClusterConfig(scheduler_names=scheduler_names))
-    ingest = Ingest(cluster)
-    ingest.priorities(_added(_of(records, PRIORITY_CLASS)))
-    ingest.nodes(_added(_of(records, NODE)))
-    ingest.managers.apply(_added(_of(records, NM_NODE)))
-    apply_reports(cluster, _added(_of(records, CUSTOM_NODE_RESOURCE)))
-    ingest.groups(_added(_of(records, POD_GROUP)))
-    ingest.pods(_added(_of(records, POD)), 0.0)
+    read_into(cluster, lambda kind: _of(records, kind))
     return Subject(cluster, records)
 
 
@@ -193,7 +182,3 @@ def _stood(file: RecordFile, standings: dict[str, Standing]) -> Iterator[str]:
         unit = file.unit(number)
         if unit.scheduled:
             yield unit.key.partition("/")[2]
-
-
-def _added(records: Iterable[Record]) -> list[Event]:
-    return [Event(EventType.ADDED, record) for record in records]

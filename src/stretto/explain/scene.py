@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NM_NODE, NODE, POD, POD_GROUP, PRIORITY_CLASS
+from stretto.api.kinds import POD
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.control.dispatcher.tenancy import QueueFacts
 from stretto.control.dispatcher.views import Views
@@ -21,6 +21,7 @@ from stretto.explain.judging import Judging
 from stretto.explain.nearest import nearest
 from stretto.explain.reasons import Code, Reason, reason
 from stretto.explain.record_file import RecordFile, RunFacts, Standing
+from stretto.explain.rereading import added, read_into
 from stretto.explain.standing import UnitFacts, facts_of, positions, quota_words
 from stretto.explain.steps import StepFact, told
 from stretto.framework.contract import View
@@ -32,13 +33,11 @@ from stretto.framework.runtime import Engine
 from stretto.framework.typical import learnt
 from stretto.state.cluster import Cluster, ClusterConfig
 from stretto.state.columns import Columns
-from stretto.state.ingest import Ingest
 from stretto.state.lifecycle import PodState
 from stretto.state.pods import NO_SLOT
-from stretto.state.topology_ingest import apply_reports
 from stretto.state.units import Unit, Units
 from stretto.state.whole import apply_objects
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import Record
 
 DEFAULT_NAMESPACE: Final = "default"
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
@@ -273,7 +272,7 @@ class LoadedRun:
         profile = self._profile(plugins)
         cluster = Cluster(profile.shape(ClusterConfig(scheduler_names=names)))
         for kind in profile.kinds:
-            apply_objects(cluster, kind, _added(self.file.objects(kind)))
+            apply_objects(cluster, kind, added(self.file.objects(kind)))
         standings = _fill(cluster, self.file)
         #: The cluster at the end of the run.
         self.scene = Scene(cluster, profile, RecordNotes(self.file, standings))
@@ -303,13 +302,7 @@ class LoadedRun:
 
 def _fill(cluster: Cluster, file: RecordFile) -> dict[int, Standing]:
     """A record's objects into a cluster; where each pod stood, by row."""
-    ingest = Ingest(cluster)
-    ingest.priorities(_added(file.objects(PRIORITY_CLASS)))
-    ingest.nodes(_added(file.objects(NODE)))
-    ingest.managers.apply(_added(file.objects(NM_NODE)))
-    apply_reports(cluster, _added(file.objects(CUSTOM_NODE_RESOURCE)))
-    ingest.groups(_added(file.objects(POD_GROUP)))
-    ingest.pods(list(_added(file.objects(POD))), 0.0)
+    read_into(cluster, file.objects)
     found = {}
     pods = cluster.pods
     for uid, standing in file.standings().items():
@@ -326,10 +319,6 @@ def _fill(cluster: Cluster, file: RecordFile) -> dict[int, Standing]:
 def _waiting(state: int) -> int:
     """A recorded state for a pod without node: a claim whose bind was not seen is no claim."""
     return state if state not in (PodState.BOUND, PodState.ASSUMED) else int(PodState.PENDING)
-
-
-def _added(records: Iterator[Record]) -> Iterator[Event]:
-    return (Event(EventType.ADDED, record) for record in records)
 
 
 def others_of(
