@@ -6,7 +6,7 @@ byte, so they are part of a class: ``placing_notes`` gives the bytes to intern b
 ``read_asks`` what they mean. What is spelt wrong is an error of that pod alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import Final
@@ -206,8 +206,8 @@ def read_asks(notes: Mapping[str, str], pod: str) -> Asks:
         soft=_constraints(notes.get(SOFT_CONSTRAINTS, ""), _at(pod, SOFT_CONSTRAINTS)),
         keep=_keep(notes, pod),
         caps=read_caps(notes.get(DOMAIN_CAPS, ""), _at(pod, DOMAIN_CAPS)),
-        launcher=_launcher(notes.get(LAUNCHER, ""), _at(pod, LAUNCHER)),
-        best_effort=_is_best_effort(notes.get(RESOURCE_TYPE, ""), qos, _at(pod, RESOURCE_TYPE)),
+        launcher=_word(notes, LAUNCHER, LAUNCHERS, pod),
+        best_effort=_is_best_effort(notes, qos, pod),
     )
 
 
@@ -215,17 +215,18 @@ def _at(pod: str, key: str) -> str:
     return f"{pod}, annotation {key}"
 
 
-def _launcher(text: str, where: str) -> str:
-    if text and text not in LAUNCHERS:
-        raise InputError(where, text, f"one of {', '.join(LAUNCHERS)}")
-    return text or LAUNCHERS[0]
+def _word(notes: Mapping[str, str], key: str, words: Sequence[str], pod: str) -> str:
+    """One of the words that an annotation may be; the first where it is not there."""
+    text = notes.get(key, "") or words[0]
+    if text not in words:
+        raise InputError(_at(pod, key), text, f"one of {', '.join(words)}")
+    return text
 
 
-def _is_best_effort(text: str, qos: str, where: str) -> bool:
+def _is_best_effort(notes: Mapping[str, str], qos: str, pod: str) -> bool:
     """Gödel's reading: the quality of service says it; where there is none, the resource type."""
-    if text and text not in RESOURCE_TYPES:
-        raise InputError(where, text, f"one of {', '.join(RESOURCE_TYPES)}")
-    return qos == RECLAIMED_CORES if qos else text == BEST_EFFORT
+    resource_type = _word(notes, RESOURCE_TYPE, RESOURCE_TYPES, pod)
+    return qos == RECLAIMED_CORES if qos else resource_type == BEST_EFFORT
 
 
 def _zone_request(notes: Mapping[str, str], qos: str, pod: str) -> ZoneRequest | None:
