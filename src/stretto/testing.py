@@ -254,6 +254,14 @@ class Harness:
         records = self.store.list(POD).records
         return {r.name: r.node for r in records if r.namespace == namespace}
 
+    def placed(self, *pods: bytes) -> dict[str, str]:
+        """Create pods and let them settle: where all pods are; a broken law is an error."""
+        self.submit(*pods)
+        self.settle()
+        if said := self.breaches():
+            raise AssertionError(f"laws are broken: {said}")
+        return self.placements()
+
     def breaches(self) -> list[Breach]:
         """What is wrong with the books; empty when all is well."""
         return check_all(self.plane.cluster)

@@ -26,13 +26,6 @@ def harness_of(*nodes: bytes, pools: dict[str, Any] | None = None, **more: Any) 
     return harness
 
 
-def placed(harness: Harness, *pods: bytes) -> dict[str, str]:
-    harness.submit(*pods)
-    harness.settle()
-    assert harness.breaches() == []
-    return harness.placements()
-
-
 def message(harness: Harness, pod: str) -> str:
     pods = harness.plane.cluster.pods
     class_id = int(pods.class_id[pods.name.index(pod)])
@@ -44,7 +37,7 @@ def message(harness: Harness, pod: str) -> str:
 def test_a_full_node_takes_best_effort_pods_while_its_pool_lasts() -> None:
     harness = harness_of(pools={"n": POOL})
     pods = [make_pod(f"b{i}", cpu="1", memory="1Gi", **BEST_EFFORT) for i in range(3)]
-    found = placed(harness, make_pod("guaranteed", cpu="4"), *pods)
+    found = harness.placed(make_pod("guaranteed", cpu="4"), *pods)
     assert found == {"guaranteed": "n", "b0": "n", "b1": "n", "b2": ""}
     assert "1 Insufficient reclaimed cpu" in message(harness, "b2")
 
@@ -52,19 +45,19 @@ def test_a_full_node_takes_best_effort_pods_while_its_pool_lasts() -> None:
 def test_best_effort_pods_leave_the_node_itself_to_the_others() -> None:
     harness = harness_of(pools={"n": POOL})
     pods = make_pod("b", cpu="2", **BEST_EFFORT), make_pod("guaranteed", cpu="4")
-    assert placed(harness, *pods) == {"b": "n", "guaranteed": "n"}
+    assert harness.placed(*pods) == {"b": "n", "guaranteed": "n"}
 
 
 def test_a_best_effort_pod_takes_one_of_the_nodes_places_too() -> None:
     harness = harness_of(make_node("n", cpu="4", pods="1"), pools={"n": POOL})
     pods = make_pod("b", cpu="1", **BEST_EFFORT), make_pod("guaranteed", cpu="1")
-    assert placed(harness, *pods) == {"b": "n", "guaranteed": ""}
+    assert harness.placed(*pods) == {"b": "n", "guaranteed": ""}
 
 
 @pytest.mark.parametrize("pool", [None, {"cpu": "2", "memory": "4Gi"}, {"pods": "10"}])
 def test_a_node_without_a_pool_or_with_half_of_one_takes_none(pool: dict[str, str] | None) -> None:
     harness = harness_of(pools={"n": pool} if pool is not None else {})
-    assert placed(harness, make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
+    assert harness.placed(make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
 
 
 @pytest.mark.parametrize(
@@ -81,13 +74,13 @@ def test_the_quality_of_service_goes_before_the_resource_type(
 ) -> None:
     nodes = make_node("pooled", cpu="1"), make_node("plain", cpu="4")
     harness = harness_of(*nodes, pools={"pooled": POOL})
-    assert placed(harness, make_pod("p", cpu="2", annotations=notes)) == {"p": node}
+    assert harness.placed(make_pod("p", cpu="2", annotations=notes)) == {"p": node}
 
 
 def test_a_word_that_is_no_resource_type_is_told_on_that_pod_alone() -> None:
     harness = harness_of(pools={"n": POOL})
     odd = make_pod("odd", cpu="1", annotations={RESOURCE_TYPE: "burstable"})
-    assert placed(harness, odd, make_pod("fine", cpu="1")) == {"odd": "", "fine": "n"}
+    assert harness.placed(odd, make_pod("fine", cpu="1")) == {"odd": "", "fine": "n"}
     told = harness.plane.cluster.abnormal["pod default/odd"]
     assert "burstable" in told
     assert "best-effort" in told
@@ -95,16 +88,16 @@ def test_a_word_that_is_no_resource_type_is_told_on_that_pod_alone() -> None:
 
 def test_a_pool_that_grows_wakes_those_who_wait_for_it() -> None:
     harness = harness_of(pools={"n": {**POOL, "cpu": "1"}})
-    assert placed(harness, make_pod("b", cpu="2", **BEST_EFFORT)) == {"b": ""}
+    assert harness.placed(make_pod("b", cpu="2", **BEST_EFFORT)) == {"b": ""}
     harness.replace(CUSTOM_NODE_RESOURCE, make_report("n", [], pool=POOL))
-    assert placed(harness) == {"b": "n"}
+    assert harness.placed() == {"b": "n"}
 
 
 def test_a_pool_ends_with_its_report() -> None:
     harness = harness_of(pools={"n": POOL})
     harness.store.delete(CUSTOM_NODE_RESOURCE, [Deletion("", "n")])
-    assert placed(harness, make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
-    assert placed(harness, make_pod("guaranteed", cpu="4"))["guaranteed"] == "n"
+    assert harness.placed(make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
+    assert harness.placed(make_pod("guaranteed", cpu="4"))["guaranteed"] == "n"
 
 
 def test_a_pool_stays_when_its_node_grows() -> None:
@@ -112,7 +105,7 @@ def test_a_pool_stays_when_its_node_grows() -> None:
     more = {"status": {"allocatable": {"cpu": "8"}}}
     harness.store.patch_status(NODE, [Patch("", "n", more)])
     pods = make_pod("b", cpu="2", **BEST_EFFORT), make_pod("guaranteed", cpu="8")
-    assert placed(harness, *pods) == {"b": "n", "guaranteed": "n"}
+    assert harness.placed(*pods) == {"b": "n", "guaranteed": "n"}
 
 
 def test_a_report_that_is_older_than_its_node_gives_no_pool() -> None:
@@ -121,13 +114,13 @@ def test_a_report_that_is_older_than_its_node_gives_no_pool() -> None:
     harness = harness_of(json.dumps(node).encode())
     old = make_report("n", [], pool=POOL, created="2026-01-01T00:00:00Z")
     harness.create(CUSTOM_NODE_RESOURCE, old)
-    assert placed(harness, make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
+    assert harness.placed(make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
     assert "its pool do not count" in harness.plane.cluster.abnormal["customnoderesource n"]
 
 
 def test_a_pool_of_less_than_nothing_is_told_and_counts_as_none() -> None:
     harness = harness_of(pools={"n": {**POOL, "cpu": "-1"}})
-    assert placed(harness, make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
+    assert harness.placed(make_pod("b", cpu="1", **BEST_EFFORT)) == {"b": ""}
     assert "cpu" in harness.plane.cluster.abnormal["customnoderesource n"]
 
 
@@ -137,8 +130,8 @@ def test_who_wants_the_pool_preempts_only_those_who_have_it() -> None:
         make_pod("guaranteed", cpu="4", priority=1),
         make_pod("pooled", cpu="2", priority=1, **BEST_EFFORT),
     ]
-    assert placed(harness, *low) == {"guaranteed": "n", "pooled": "n"}
-    found = placed(harness, make_pod("b", cpu="2", priority=9, **BEST_EFFORT))
+    assert harness.placed(*low) == {"guaranteed": "n", "pooled": "n"}
+    found = harness.placed(make_pod("b", cpu="2", priority=9, **BEST_EFFORT))
     assert found == {"guaranteed": "n", "b": "n"}
 
 
@@ -149,7 +142,7 @@ def test_a_profile_may_score_what_is_left_of_the_pool() -> None:
     profile = load_profile({"profiles": [{"pluginConfig": config}]})
     nodes = [make_node(name, cpu="4") for name in "ab"]
     harness = harness_of(*nodes, pools={"a": POOL, "b": {**POOL, "cpu": "4"}}, profile=profile)
-    assert placed(harness, make_pod("first", cpu="1", **BEST_EFFORT)) == {"first": "b"}
+    assert harness.placed(make_pod("first", cpu="1", **BEST_EFFORT)) == {"first": "b"}
 
 
 def test_a_queue_may_be_limited_in_what_it_takes_of_pools() -> None:
@@ -158,10 +151,10 @@ def test_a_queue_may_be_limited_in_what_it_takes_of_pools() -> None:
     harness.create(QUEUE, json.dumps({"metadata": {"name": "q"}, "spec": spec}).encode())
     notes = {**BEST_EFFORT["annotations"], "stretto.dev/queue": "q"}
     pods = [make_pod(name, cpu="600m", annotations=notes) for name in "ab"]
-    assert sorted(placed(harness, *pods).values()) == ["", "n"]
+    assert sorted(harness.placed(*pods).values()) == ["", "n"]
 
 
 def test_kube_schedulers_own_rules_know_no_pool() -> None:
     harness = harness_of(pools={"n": POOL}, profile="kube-parity")
     pods = make_pod("b", cpu="3", **BEST_EFFORT), make_pod("guaranteed", cpu="2")
-    assert placed(harness, *pods) == {"b": "n", "guaranteed": ""}
+    assert harness.placed(*pods) == {"b": "n", "guaranteed": ""}
