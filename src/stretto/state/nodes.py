@@ -204,9 +204,11 @@ class Nodes:
 
     def _field_holds(self, rule: Rule, slots: SlotArray) -> BoolArray:
         """A rule on a node's name."""
-        named = np.isin(slots, self.slots_named(rule.values))
         if rule.key != NODE_NAME:
             return np.zeros(len(slots), np.bool_)
+        is_named = np.zeros(self.size, np.bool_)
+        is_named[self.slots_named(rule.values)] = True
+        named: BoolArray = is_named[slots]
         return named if rule.operator is Operator.IN else ~named
 
     def _settle(self, slot: int, name: str) -> None:
