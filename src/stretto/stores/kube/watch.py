@@ -30,6 +30,10 @@ _TYPES: Final = {
 }
 _GONE: Final = (410, 504)
 """Too old; or newer than anything the server knows (it was restored): both mean list afresh."""
+_GATHER: Final = 0.005
+"""Seconds in which the next changes gather: waking up for one costs more than taking it."""
+_FEW: Final = 64
+"""Changes that came together up to which there is anything to gather."""
 _FULL_PAUSE: Final = 0.02
 """Seconds between looks whether the reader has made room."""
 _SHORT: Final = 1.0
@@ -155,6 +159,8 @@ class KubeWatch:
                 if not self._goes_on():
                     return 0.0
                 await self._room(options.held_events)
+                if len(changes) < _FEW:
+                    await asyncio.sleep(_GATHER)
             lasted = self._version > began or loop.time() - opened > _SHORT
             return 0.0 if lasted else None
         finally:
