@@ -6,6 +6,7 @@ and whose bind waits for its victims. The registry belongs to the cluster, so th
 dies leaves it to the next one; the binder alone writes here.
 """
 
+import heapq
 from collections.abc import Iterable, Sequence
 from enum import Enum, IntEnum
 
@@ -131,7 +132,13 @@ class Evictions:
         self._pods = pods
         self._on_slot: dict[int, set[int]] = {}
         self._wanting: dict[int, Nomination] = {}
-        self._waiting: dict[Nomination, None] = {}
+        #: Claims that wait, with their numbers in the order in which they were made.
+        self._waiting: dict[Nomination, int] = {}
+        self._made = 0
+        #: Those of them whose victims have all left.
+        self._unhindered: set[Nomination] = set()
+        #: When each is void, with its number; those that wait no more are struck off late.
+        self._by_time: list[tuple[float, int, Nomination]] = []
         self._nominees: dict[int, set[int]] = {}
 
     def __bool__(self) -> bool:
@@ -191,7 +198,11 @@ class Evictions:
 
     def nominate(self, nomination: Nomination) -> None:
         """Claims wait for their victims."""
-        self._waiting[nomination] = None
+        self._made += 1
+        self._waiting[nomination] = self._made
+        heapq.heappush(self._by_time, (nomination.until, self._made, nomination))
+        if not nomination.victims:
+            self._unhindered.add(nomination)
         for row in nomination.rows:
             self.nominations[row] = nomination
             self._nominees.setdefault(int(self._pods.slot[row]), set()).add(row)
@@ -200,6 +211,7 @@ class Evictions:
     def end(self, nomination: Nomination) -> None:
         """Claims wait no more."""
         self._waiting.pop(nomination, None)
+        self._unhindered.discard(nomination)
         for row in nomination.rows:
             if self.nominations.get(row) is nomination:
                 del self.nominations[row]
@@ -217,15 +229,34 @@ class Evictions:
         del nomination.victims[victim]
         if self._wanting.get(victim) is nomination:
             del self._wanting[victim]
+        if not nomination.victims and nomination in self._waiting:
+            self._unhindered.add(nomination)
+
+    def waits(self, nomination: Nomination) -> bool:
+        """Whether claims still wait."""
+        return nomination in self._waiting
+
+    def next_until(self) -> float:
+        """Clock time at which the first nomination is void; infinity where nobody waits."""
+        times = self._by_time
+        while times and times[0][2] not in self._waiting:
+            heapq.heappop(times)
+        return times[0][0] if times else float("inf")
+
+    def due(self, rows: Iterable[int], now: float) -> list[Nomination]:
+        """The nominations to look at, in the order in which they were made.
+
+        Those of which some pods are claims or victims, those whose victims have all left, and those
+        that are out of time.
+        """
+        found = {*self._about(rows), *self._unhindered}
+        while self.next_until() <= now:
+            found.add(heapq.heappop(self._by_time)[2])
+        return sorted(found, key=self._waiting.__getitem__)
 
     def waiting(self) -> list[Nomination]:
         """Every nomination once, in the order in which they were made."""
         return list(self._waiting)
-
-    def about(self, rows: Iterable[int]) -> set[Nomination]:
-        """The nominations of which some pods are claims or victims."""
-        both = (self.nominations, self._wanting)
-        return {found for row in rows for each in both if (found := each.get(row)) is not None}
 
     def wanted_by(self, row: int) -> Nomination | None:
         """The nomination that waits for a pod to leave, if one does."""
@@ -235,6 +266,11 @@ class Evictions:
     def nominated_on(self, slot: int) -> Sequence[int]:
         """Rows of the claims that wait on a slot."""
         return [r for r in self._nominees.get(slot, ()) if self._pods.slot[r] == slot]
+
+    def _about(self, rows: Iterable[int]) -> set[Nomination]:
+        """The nominations of which some pods are claims or victims."""
+        both = (self.nominations, self._wanting)
+        return {found for row in rows for each in both if (found := each.get(row)) is not None}
 
     def _forget(self, row: int) -> None:
         gone = self.leaving.pop(row, None)

@@ -5,9 +5,10 @@ from concurrent.futures import Future
 
 import pytest
 
+from stretto.api.kinds import Kind
 from stretto.control.binder import pleas
 from stretto.state.lifecycle import PodState
-from stretto.stores.store import Eviction, Replies, Reply
+from stretto.stores.store import Eviction, Patch, Replies, Reply
 from stretto.testing import make_pod
 from tests.unit.control.test_evictor import BUDGET, LOST, Desk
 
@@ -18,12 +19,25 @@ class Late(Desk):
     def __init__(self, *answers: Reply | None) -> None:
         super().__init__(*answers)
         self.way: list[tuple[list[Eviction], Future[Replies]]] = []
+        self.told: list[tuple[list[Patch], Future[Replies]]] = []
+        self.plane.evictor._nominees._begin = self.tell
         self.plane.evictor._pleas._evict = self.begin
         self.settle()
 
     def begin(self, evictions: Sequence[Eviction]) -> Future[Replies]:
         self.way.append((list(evictions), Future()))
         return self.way[-1][1]
+
+    def tell(self, _: Kind, patches: Sequence[Patch]) -> Future[Replies]:
+        self.told.append((list(patches), Future()))
+        return self.told[-1][1]
+
+    def promises(self) -> list[list[tuple[str, str | None]]]:
+        """Pods and the nodes that they are told of, batch by batch."""
+        return [
+            [(each.name, each.patch["status"]["nominatedNodeName"]) for each in patches]
+            for patches, _ in self.told
+        ]
 
     def arrive(self) -> None:
         """The oldest batch under way is answered, and the plane hears of it."""
@@ -93,3 +107,27 @@ def test_a_refusal_that_comes_late_voids_the_claim() -> None:
     desk.arrive()
     assert (desk.state("high"), desk.node_of("low")) == (PodState.PENDING, "n")
     assert not desk.plane.cluster.evictions
+
+
+def test_a_node_that_is_taken_back_does_not_overtake_the_one_that_was_given() -> None:
+    desk = Late(BUDGET)
+    desk.arrive()
+    assert desk.state("high") == PodState.PENDING
+    assert desk.promises() == [[("high", "n")]]
+    desk.told[0][1].set_result([])
+    desk.settle()
+    assert desk.promises() == [[("high", "n")], [("high", None)]]
+
+
+def test_a_claim_that_is_void_before_it_was_told_of_is_not_told_of() -> None:
+    desk = Late()
+    desk.submit(make_pod("small", cpu="1", priority=9))
+    desk.settle(1)
+    desk.submit(make_pod("next", cpu="1", priority=10))
+    desk.settle(1)
+    assert (desk.state("next"), desk.promises()) == (PodState.NOMINATED, [[("high", "n")]])
+    desk.delete("next")
+    desk.settle()
+    desk.told[0][1].set_result([])
+    desk.settle()
+    assert "next" not in {name for batch in desk.promises() for name, _ in batch}

@@ -17,6 +17,7 @@ import numpy as np
 
 from stretto.api.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
+from stretto.control.binder.nominees import Nominees
 from stretto.control.binder.pleas import Plea, Pleas
 from stretto.control.binder.preempting import PreemptionJudge
 from stretto.state.claims import ConflictCause, Plan, Preemption, Verdict
@@ -33,7 +34,7 @@ from stretto.state.pods import NO_SLOT
 from stretto.state.preemption import guard_of
 from stretto.state.room import charge_after, fits_after, settle_zones
 from stretto.state.units import Unit, Units
-from stretto.stores.store import Code, Outcome, Patch, Reply, Store
+from stretto.stores.store import Code, Outcome, Reply, Store
 
 ASK_AGAIN_AFTER: Final = 1.0
 """Seconds between looks at a pod that was asked to leave without an answer."""
@@ -76,11 +77,11 @@ class Evictor:
         self._judge = judge
         self._failpoint = failpoint
         self._pleas = Pleas(cluster, store)
+        self._nominees = Nominees(cluster, store)
         self._registry = cluster.evictions
         #: Rows that must be asked, or asked again.
         self._open: dict[int, Leaving] = {}
         self._void: Refusals = []
-        self._untell: list[int] = []
         self._followed = -1
         self._adopt()
 
@@ -150,20 +151,20 @@ class Evictor:
         step_pods(pods.state, rows, PodEvent.NOMINATE)
         self.counts["nominated"] += len(rows)
         self.counts["victims"] += len(wanted.victims)
-        self._registry.nominate(
-            Nomination(
-                unit=claims.unit,
-                rows=tuple(rows.tolist()),
-                serials=tuple(pods.serial[rows].tolist()),
-                slots=frozenset(pods.slot[rows].tolist()),
-                victims=dict(zip(wanted.victims, wanted.serials, strict=True)),
-                asked=wanted.serials,
-                at_least=claims.at_least,
-                since=now,
-                until=now + self._judge.rules.patience,
-                awaited=wanted.awaited,
-            )
+        nomination = Nomination(
+            unit=claims.unit,
+            rows=tuple(rows.tolist()),
+            serials=tuple(pods.serial[rows].tolist()),
+            slots=frozenset(pods.slot[rows].tolist()),
+            victims=dict(zip(wanted.victims, wanted.serials, strict=True)),
+            asked=wanted.serials,
+            at_least=claims.at_least,
+            since=now,
+            until=now + self._judge.rules.patience,
+            awaited=wanted.awaited,
         )
+        self._registry.nominate(nomination)
+        self._nominees.add(nomination)
 
     def _ask(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
         pods = self._cluster.pods
@@ -179,21 +180,33 @@ class Evictor:
         if not self.asks:
             return False
         moved = self._hear(now)
-        pods, room = self._cluster.pods, self._pleas.room
-        due: list[int] = []
-        for row, why in list(self._open.items()):
-            if len(due) >= room:
-                break
-            if why.acknowledged or pods.serial[row] != why.serial:
-                del self._open[row]
-            elif why.ask_at <= now and not (why.in_doubt and self._has_answer(row, why)):
-                due.append(row)
+        due = self._due(now)
         if due:
             self._failpoint("evictor.before-write")
             # One that stays voids what waits for it, and that spares who has not been asked yet.
             self._pleas.send([Plea(row, self._open.pop(row)) for row in due])
             self._hear(now)
         return moved or bool(due)
+
+    def _due(self, now: float) -> list[int]:
+        """Rows to ask now, as many as may be under way; who needs no asking is struck off."""
+        pods, room = self._cluster.pods, self._pleas.room
+        due: list[int] = []
+        settled: list[int] = []
+        for row, why in self._open.items():
+            if len(due) >= room:
+                break
+            if why.acknowledged or pods.serial[row] != why.serial:
+                settled.append(row)
+            elif why.ask_at > now:
+                continue
+            elif why.in_doubt and self._has_answer(row, why):
+                settled.append(row)
+            else:
+                due.append(row)
+        for row in settled:
+            del self._open[row]
+        return due
 
     def _hear(self, now: float) -> bool:
         """Take the answers that have come; whether there were any."""
@@ -211,7 +224,6 @@ class Evictor:
         record = self._store.get(POD, pods.namespace[row], pods.name[row])
         if record is None or record.uid != pods.uid[row] or record.deleting:
             why.acknowledged = True
-            del self._open[row]
             return True
         return False
 
@@ -247,27 +259,23 @@ class Evictor:
         Those that wait for victims are looked at when a pod of theirs has changed.
         """
         changed = self._changed()
-        if not self._registry and not self._void:
-            return Settled([], [])
         self._registry.sweep(changed)
-        ripe, touched = [], self._registry.about(changed)
-        for nomination in self._registry.waiting():
-            if nomination.victims and now < nomination.until and nomination not in touched:
-                continue
+        ripe = []
+        for nomination in self._registry.due(changed, now):
             cause = self._trouble(nomination, now)
             if cause is not None:
                 self._give_up(nomination, cause)
             elif self._is_ripe(nomination):
                 ripe.append(self._ripen(nomination))
-        self._tell()
+        self._nominees.tell()
         return Settled(ripe, self._take_void())
 
     def next_due(self) -> float:
         """Clock time at which a pod is asked again or a claim stops waiting."""
-        due = [nomination.until for nomination in self._registry.waiting()]
-        if self.asks and self._pleas.room > 0:
-            due += [why.ask_at for why in self._open.values()]
-        return min(due, default=float("inf"))
+        due = self._registry.next_until()
+        if self.asks and self._open and self._pleas.room > 0:
+            due = min(due, *(why.ask_at for why in self._open.values()))
+        return due
 
     def _changed(self) -> list[int]:
         """Rows of the pods that have changed since the last look; all where nobody knows."""
@@ -348,7 +356,7 @@ class Evictor:
         if alive:
             self._void.append((nomination.unit, tuple(alive), cause))
         if nomination.told:
-            self._untell.extend(alive)
+            self._nominees.withdraw(alive)
         for row, serial in nomination.victims.items():
             why = self._open.get(row)
             spared = why is not None and why.serial == serial and not why.in_doubt
@@ -360,29 +368,6 @@ class Evictor:
     def _take_void(self) -> Refusals:
         void, self._void = self._void, []
         return void
-
-    # ------------------------------------------------------------ what others are told
-
-    def _tell(self) -> None:
-        """Write the node on pods that still wait, and take it off those whose claim is void."""
-        pods, nodes = self._cluster.pods, self._cluster.nodes
-        patches: list[Patch] = []
-        for nomination in [each for each in self._registry.waiting() if not each.told]:
-            nomination.told = True
-            patches.extend(
-                self._status(row, nodes.names[int(pods.slot[row])])
-                for row in nomination.rows
-                if pods.slot[row] != NO_SLOT
-            )
-        untell, self._untell = self._untell, []
-        patches.extend(self._status(row, None) for row in untell if pods.uid[row])
-        if patches:
-            self._store.patch_status(POD, patches)
-
-    def _status(self, row: int, node: str | None) -> Patch:
-        pods = self._cluster.pods
-        status = {"status": {"nominatedNodeName": node}}
-        return Patch(pods.namespace[row], pods.name[row], status, uid=pods.uid[row])
 
     def _adopt(self) -> None:
         """After a crash nobody knows who was asked: look before asking again."""
