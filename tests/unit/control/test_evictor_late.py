@@ -6,11 +6,16 @@ from concurrent.futures import Future
 import pytest
 
 from stretto.api.kinds import Kind
+from stretto.base.errors import UnreachableError
 from stretto.control.binder import pleas
+from stretto.control.binder.nominees import TELL_AGAIN_AFTER
 from stretto.state.lifecycle import PodState
-from stretto.stores.store import Eviction, Patch, Replies, Reply
+from stretto.stores.store import Bind, Code, Eviction, Outcome, Patch, Replies, Reply
 from stretto.testing import make_pod
-from tests.unit.control.test_evictor import BUDGET, LOST, Desk
+from tests.unit.control.test_evictor import BUDGET, BUSY, LOST, Desk
+
+TAKEN = Reply(Outcome.OK)
+GONE = Reply(Outcome.REFUSED, Code.NOT_FOUND)
 
 
 class Late(Desk):
@@ -38,6 +43,12 @@ class Late(Desk):
             [(each.name, each.patch["status"]["nominatedNodeName"]) for each in patches]
             for patches, _ in self.told
         ]
+
+    def heard(self, answer: Reply = TAKEN, seconds: float = 0) -> None:
+        """The newest promises are answered, and the plane hears of it."""
+        patches, future = self.told[-1]
+        future.set_result([answer] * len(patches))
+        self.settle(seconds)
 
     def arrive(self) -> None:
         """The oldest batch under way is answered, and the plane hears of it."""
@@ -114,8 +125,7 @@ def test_a_node_that_is_taken_back_does_not_overtake_the_one_that_was_given() ->
     desk.arrive()
     assert desk.state("high") == PodState.PENDING
     assert desk.promises() == [[("high", "n")]]
-    desk.told[0][1].set_result([])
-    desk.settle()
+    desk.heard()
     assert desk.promises() == [[("high", "n")], [("high", None)]]
 
 
@@ -128,6 +138,58 @@ def test_a_claim_that_is_void_before_it_was_told_of_is_not_told_of() -> None:
     assert (desk.state("next"), desk.promises()) == (PodState.NOMINATED, [[("high", "n")]])
     desk.delete("next")
     desk.settle()
-    desk.told[0][1].set_result([])
-    desk.settle()
+    desk.heard()
     assert "next" not in {name for batch in desk.promises() for name, _ in batch}
+
+
+@pytest.mark.parametrize("answer", [LOST, BUSY])
+def test_a_promise_that_the_store_did_not_take_is_made_again(answer: Reply) -> None:
+    desk = Late()
+    desk.heard(answer)
+    assert desk.promises() == [[("high", "n")]]
+    assert desk.plane.evictor.next_due() <= desk.clock.monotonic() + TELL_AGAIN_AFTER
+    desk.settle(2)
+    assert desk.promises() == [[("high", "n")], [("high", "n")]]
+
+
+def test_a_promise_that_is_refused_for_good_is_not_made_again() -> None:
+    desk = Late()
+    desk.heard(GONE)
+    desk.settle(5)
+    assert len(desk.promises()) == 1
+
+
+def test_a_promise_whose_answer_is_lost_is_taken_back_all_the_same() -> None:
+    desk = Late(BUDGET)
+    desk.arrive()
+    desk.heard(LOST, seconds=2)
+    assert desk.promises()[1] == [("high", None)]
+
+
+def test_a_claim_made_anew_while_promises_are_under_way_is_what_is_told() -> None:
+    desk = Late(BUDGET)
+    desk.arrive()  # the claim is void; the first promise is still under way
+    desk.settle(5)
+    assert desk.state("high") == PodState.NOMINATED
+    desk.heard()
+    assert desk.promises() == [[("high", "n")], [("high", "n")]]
+
+
+def test_a_promise_is_taken_back_where_the_bind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Late()
+    desk.heard()
+
+    def refuse(binds: Sequence[Bind]) -> Replies:
+        return [Reply(Outcome.REFUSED, Code.INVALID) for _ in binds]
+
+    monkeypatch.setattr(desk.store, "bind", refuse)
+    desk.arrive()
+    assert desk.state("high") == PodState.PENDING
+    assert desk.promises() == [[("high", "n")], [("high", None)]]
+
+
+def test_promises_that_end_in_an_error_are_not_taken_for_kept() -> None:
+    desk = Late()
+    desk.told[0][1].set_exception(UnreachableError("the server", "gone"))
+    with pytest.raises(UnreachableError):
+        desk.settle()

@@ -267,12 +267,12 @@ class Evictor:
                 self._give_up(nomination, cause)
             elif self._is_ripe(nomination):
                 ripe.append(self._ripen(nomination))
-        self._nominees.tell()
+        self._nominees.tell(now)
         return Settled(ripe, self._take_void())
 
     def next_due(self) -> float:
-        """Clock time at which a pod is asked again or a claim stops waiting."""
-        due = self._registry.next_until()
+        """Clock time at which a pod is asked again, a claim stops waiting or is told of again."""
+        due = min(self._registry.next_until(), self._nominees.next_due())
         if self.asks and self._open and self._pleas.room > 0:
             due = min(due, *(why.ask_at for why in self._open.values()))
         return due
@@ -338,6 +338,7 @@ class Evictor:
             settle_zones(self._cluster, row)
         step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
         self._registry.end(nomination)
+        self._nominees.ripen(nomination)
         self.counts["ripe"] += len(rows)
         return nomination.rows
 
