@@ -140,6 +140,7 @@ def test_another_context_may_be_named(tmp_path: Path) -> None:
         (config({"token": 5}), r"users, u: .*\$.token"),
         (config(None, server="http://example.com"), "https, because tokens travel along"),
         (config(None, server=None), "an address such as"),
+        (config(None, server="https://kube:6a43"), "an address such as .*6a43"),
         (config(None, **{"certificate-authority": "none"}), "certificate-authority"),
         (config(None, **{"certificate-authority-data": "YQ=="}), "certificates"),
         (config({"client-key-data": "???"}), "client-key"),

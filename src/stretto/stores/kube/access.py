@@ -228,9 +228,14 @@ def _server_of_environment() -> str:
 def _safe_address(server: str) -> str:
     """A server's address, if a token may travel there."""
     address = server.rstrip("/")
-    parts = urlsplit(address)
-    if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise InputError("kubeconfig: server", server or None, "an address such as https://host")
+    expected = "an address such as https://host:6443"
+    try:
+        parts = urlsplit(address)
+        is_whole = parts.port != 0
+    except ValueError as error:
+        raise InputError("kubeconfig: server", server, expected, str(error)) from error
+    if parts.scheme not in ("https", "http") or not parts.hostname or not is_whole:
+        raise InputError("kubeconfig: server", server or None, expected)
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         raise InputError("kubeconfig: server", server, "https, because tokens travel along")
     return address

@@ -36,11 +36,13 @@ class LoopThread:
         """Cancel what is under way, do the ``last`` thing, and end the thread."""
         if self._loop.is_closed():
             return
-        asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result()
-        asyncio.run_coroutine_threadsafe(last(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        try:
+            asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result()
+            asyncio.run_coroutine_threadsafe(last(), self._loop).result()
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

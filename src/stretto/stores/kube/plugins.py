@@ -4,6 +4,7 @@ What it has said is good until the time that it named, or for as long as the ser
 """
 
 import asyncio
+import contextlib
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -96,14 +97,23 @@ async def _asked(plugin: Plugin, folder: Path, cluster: Cluster) -> Credential:
         raise _wrong(plugin, str(error)) from error
     try:
         async with asyncio.timeout(WITHIN):
-            out, errors = await running.communicate()
+            out, errors = await _said(running)
     except TimeoutError as error:
-        running.kill()
         raise _wrong(plugin, f"no answer within {WITHIN:g} s") from error
     if running.returncode:
         told = errors.decode("utf-8", "replace").strip()
         raise _wrong(plugin, f"it ended with {running.returncode}: {told}")
     return _credential(plugin, out)
+
+
+async def _said(running: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
+    """What a program prints until it ends; nobody who stops listening leaves it running."""
+    try:
+        return await running.communicate()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            running.kill()
+        raise
 
 
 def _credential(plugin: Plugin, out: bytes) -> Credential:
