@@ -19,9 +19,7 @@ from stretto.stores.store import BeginPatches, Code, Outcome, Patch, Replies, Re
 
 TELL_AGAIN_AFTER: Final = 1.0
 """Seconds before a word is told again that the store did not take."""
-_NOT_NOW: Final = frozenset(
-    {Code.UNAVAILABLE, Code.INTERNAL, Code.TIMEOUT, Code.TOO_MANY_REQUESTS}
-)
+_NOT_NOW: Final = frozenset({Code.UNAVAILABLE, Code.INTERNAL, Code.TIMEOUT, Code.TOO_MANY_REQUESTS})
 
 
 class _Word(NamedTuple):

@@ -46,7 +46,7 @@ UNFENCED: Final = frozenset({Lane.LEASE, Lane.REVIEW})
 
 
 def lane_of(kind: Kind, otherwise: Lane) -> Lane:
-    """The lane of a write on a kind: leases and events have theirs whatever the verb is."""
+    """The lane of a request about a kind: leases and events have theirs whatever the verb is."""
     if kind == LEASE:
         return Lane.LEASE
     return Lane.EVENT if kind == EVENT else otherwise

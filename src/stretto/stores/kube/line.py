@@ -10,6 +10,7 @@ import contextlib
 import socket
 import ssl
 import weakref
+from collections.abc import Callable
 from typing import Final
 
 import aiohttp
@@ -63,20 +64,24 @@ class Line:
     def _is_fresh(self, now: float) -> bool:
         return now - self._read_at <= self.options.token_every
 
-    async def exchange(self, request: Request) -> Answer:
+    async def exchange(
+        self, request: Request, may_send: Callable[[], bool] = lambda: True
+    ) -> Answer:
         """Send a request and read its answer; a token that is not taken is renewed once.
 
+        ``may_send`` is asked last of all, each time: a login may have taken long.
+
         Raises:
-            NotSentError: no connection could be made.
+            NotSentError: no connection could be made, or it may not be sent any more.
             LostError: the connection broke, or the answer did not come in time.
             UnreachableError: the server's certificate is not trusted.
         """
         login = await self.login()
-        answer = await self._once(login, request)
+        answer = await self._once(login, request, may_send)
         if answer.status == 401:
             renewed = await self.login(refused=login)
             if renewed.authorization != login.authorization or renewed.context is not login.context:
-                answer = await self._once(renewed, request)
+                answer = await self._once(renewed, request, may_send)
             if answer.status == 401:
                 answer = answer._replace(shown=renewed.shown)
         return answer
@@ -87,14 +92,18 @@ class Line:
         if not login.proxy:
             await self._kept.prepare(login, count)
 
-    async def open(self, path: str) -> aiohttp.ClientResponse:
+    async def open(self, path: str, idle: float) -> aiohttp.ClientResponse:
         """Begin to read a stream; the caller reads and closes it.
+
+        Args:
+            path: what is read.
+            idle: seconds without a byte after which it is dead.
 
         Raises:
             NotSentError, LostError, UnreachableError: as ``exchange``.
         """
         timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=self.options.connect, sock_read=self.options.watch_idle
+            total=None, sock_connect=self.options.connect, sock_read=idle
         )
         login = await self.login()
         try:
@@ -121,7 +130,9 @@ class Line:
                 return
             await asyncio.sleep(_FAREWELL)
 
-    async def _once(self, login: Login, request: Request) -> Answer:
+    async def _once(self, login: Login, request: Request, may_send: Callable[[], bool]) -> Answer:
+        if not may_send():
+            raise NotSentError("it may not be sent any more")
         if not login.proxy:
             try:
                 return await self._kept.exchange(login, request)
@@ -134,7 +145,7 @@ class Line:
         try:
             async with await self._request(login, request, timeout) as response:
                 body = await _read(response, options.most_bytes)
-                return Answer(response.status, body, _seconds(response))
+                return Answer(response.status, body, seconds_asked(response))
         except Exception as error:
             raise self._told(error, login) from error
 
@@ -210,7 +221,7 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _seconds(response: aiohttp.ClientResponse) -> float | None:
+def seconds_asked(response: aiohttp.ClientResponse) -> float | None:
     """The ``Retry-After`` header, where it is a number of seconds."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isdecimal() else None

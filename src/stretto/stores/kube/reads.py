@@ -5,14 +5,16 @@ server cannot, and for selections, lists come in pages. All lists are consistent
 least what was written before they were asked for.
 """
 
+import contextlib
 from typing import Final
 
 import aiohttp
 import msgspec
 
 from stretto.api.kinds import POD, Kind
-from stretto.base.errors import InputError, StrettoError, UnreachableError
+from stretto.base.errors import InputError, StrettoError, TooOldError, UnreachableError
 from stretto.stores.kube.answers import read_error
+from stretto.stores.kube.lanes import Lane, lane_of
 from stretto.stores.kube.messages import Answer, LostError, NotSentError
 from stretto.stores.kube.objects import record_of, version_of
 from stretto.stores.kube.paths import asking, collection, single
@@ -50,6 +52,8 @@ class _Page(msgspec.Struct, frozen=True):
 
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 """Where custom kinds are defined."""
+_BEGINNINGS: Final = 3
+"""How often a list in pages is begun whose pages the server no longer keeps."""
 _PAGE: Final = msgspec.json.Decoder(_Page)
 
 
@@ -73,7 +77,8 @@ class Reads:
             UnreachableError: the server does not answer.
             NotAllowedError: the right to get it is missing.
         """
-        answer = await self._sender.read(single(kind, namespace, name))
+        path = single(kind, namespace, name)
+        answer = await self._sender.read(path, lane_of(kind, Lane.READ))
         if answer.status == 404:
             return None
         if answer.status != 200:
@@ -101,7 +106,8 @@ class Reads:
     async def _streamed(self, kind: Kind) -> Listing:
         """The list of a whole kind from a stream's initial events."""
         line = self._sender.line
-        response = await line.open(asking(collection(kind), _STREAMED))
+        path = asking(collection(kind), _STREAMED)
+        response = await line.open(path, line.options.read_patience)
         try:
             if response.status in (400, 422):
                 self.streams = False
@@ -124,6 +130,14 @@ class Reads:
         raise _NoStreamError("the stream ended before the list did")
 
     async def _all_pages(self, kind: Kind, selection: Selection) -> Listing:
+        """All pages of one list, begun anew where the server forgets it half-way."""
+        for _ in range(_BEGINNINGS):
+            with contextlib.suppress(TooOldError):
+                return await self._pages(kind, selection)
+        why = f"it forgot its list within {_BEGINNINGS} readings"
+        raise UnreachableError(f"list {kind.resource}", why, "try again when it is less busy")
+
+    async def _pages(self, kind: Kind, selection: Selection) -> Listing:
         asked = msgspec.structs.replace(selection, limit=self._sender.options.page)
         records: list[Record] = []
         while True:

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 _BUDGET: Final = "DisruptionBudget"
 """The cause of a 429 that is a budget's word, and no sign of load."""
+_OF_THE_CALLER: Final = (401, 403)
+"""Answers that say who may not ask, and nothing of an earlier try that may have been done."""
 
 
 class Batch:
@@ -71,14 +73,14 @@ class Sender:
 
     # ------------------------------------------------------------ reads
 
-    async def read(self, path: str) -> Answer:
+    async def read(self, path: str, lane: Lane = Lane.READ) -> Answer:
         """An answer to a GET that is no sign of load or failure; a 4xx is an answer.
 
         Raises:
             UnreachableError: there was none within the patience.
         """
         batch, backoff = Batch(self.options.read_patience), Backoff(self.options, self._rng)
-        gate = self._gates[Lane.READ]
+        gate = self._gates[lane]
         while True:
             asked = None
             try:
@@ -100,18 +102,20 @@ class Sender:
     async def write(self, write: Write, batch: Batch) -> Answer | Reply:
         """The server's answer to a write, or the reply where there is none to be had."""
         backoff, gate = Backoff(self.options, self._rng), self._gates[write.lane]
-        maybe = ""
+        maybe, may_send = "", self._fence_of(write.lane)
         while True:
-            if write.lane not in UNFENCED and not self.may_write():
+            if not may_send():
                 return self._without(write, maybe, "we do not lead")
             if batch.gone:
                 return self._without(write, maybe, batch.gone)
             asked = None
             try:
                 async with gate as entered:
-                    answer = await self.line.exchange(write.request)
+                    answer = await self.line.exchange(write.request, may_send)
                 if not _is_for_now(answer):
                     gate.answered()
+                    if maybe and answer.status in _OF_THE_CALLER:
+                        return unknown(write.what, maybe)
                     return answer
                 why, asked = status_of(answer).message, answer.retry_after
                 if answer.status == 429:
@@ -131,6 +135,10 @@ class Sender:
             if (maybe and not write.repeatable) or not batch.may_wait(pause):
                 return self._given_up(write, batch, maybe, (answer, why))
             await asyncio.sleep(pause)
+
+    def _fence_of(self, lane: Lane) -> Callable[[], bool]:
+        """Whether a write of a lane may be sent now; asked again once its turn has come."""
+        return (lambda: True) if lane in UNFENCED else self.may_write
 
     def _given_up(
         self, write: Write, batch: Batch, maybe: str, last: tuple[Answer | None, str]

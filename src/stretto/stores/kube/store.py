@@ -164,7 +164,7 @@ class KubeStore:
         watch = KubeWatch(kind, since, self._line, rng, self._news.set)
         self._watches = [each for each in self._watches if not each.is_closed]
         self._watches.append(watch)
-        self._loop.start(watch.run())
+        watch.started(self._loop.start(watch.run()))
         return watch
 
     # ------------------------------------------------------------ writes

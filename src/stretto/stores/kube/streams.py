@@ -1,12 +1,14 @@
 """Watch streams: bytes from the line as changes, one JSON object a line."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
 import aiohttp
 import msgspec
 
-from stretto.stores.kube.messages import LostError, SilentError
+from stretto.stores.kube.line import seconds_asked
+from stretto.stores.kube.messages import Answer, LostError, SilentError
 
 _INITIAL_END: Final = b'"k8s.io/initial-events-end"'
 
@@ -26,6 +28,27 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 _DECODER: Final = msgspec.json.Decoder(Change)
+_REFUSAL: Final = 4096
+"""Bytes read of an answer that refuses a stream."""
+
+
+async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> Answer:
+    """The answer that came in place of a stream, as far as it matters.
+
+    Raises:
+        LostError: it did not come whole within so many seconds.
+    """
+    body = b""
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in response.content.iter_any():
+                body += part
+                if len(body) >= _REFUSAL:
+                    break
+    except (aiohttp.ClientError, OSError) as error:  # of which TimeoutError is one
+        said = str(error) or type(error).__name__
+        raise LostError(f"HTTP status {response.status}, and no more of it: {said}") from error
+    return Answer(response.status, body[:_REFUSAL], seconds_asked(response))
 
 
 async def changes_of(

@@ -9,6 +9,7 @@ history (410), the watch says so and its reader lists afresh.
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Final
 
 from stretto.api.kinds import Kind
@@ -20,7 +21,7 @@ from stretto.stores.kube.messages import Answer, SilentError
 from stretto.stores.kube.objects import event_of, version_of
 from stretto.stores.kube.options import Backoff
 from stretto.stores.kube.paths import asking, collection
-from stretto.stores.kube.streams import Change, changes_of
+from stretto.stores.kube.streams import Change, changes_of, refusal_of
 from stretto.stores.store import Event, EventType
 
 _TYPES: Final = {
@@ -40,8 +41,6 @@ _SHORT: Final = 1.0
 """Seconds: a server that ends its streams sooner, with nothing told, is not asked at once again."""
 _SILENCES: Final = 2
 """Silent streams in a row after which a fresh list is asked for."""
-_REFUSAL: Final = 4096
-"""Bytes read of an answer that refuses a watch."""
 
 Tell = Callable[[], None]
 """Called when there is something to poll."""
@@ -70,14 +69,21 @@ class KubeWatch:
         self._too_old = False
         self._closed = False
         self._silences = 0
+        self._asked: float | None = None
+        self._running: Future[None] | None = None
 
     # ------------------------------------------------------------ the reader's thread
+
+    def started(self, running: "Future[None]") -> None:
+        """Its ``run`` has begun on the event loop."""
+        self._running = running
 
     def poll(self, limit: int = 4096) -> list[Event]:
         """The next changes, oldest first, at most ``limit``; empty when there are none now.
 
         Raises:
             TooOldError: the server no longer has the next change.
+            Exception: what has ended the watch although nobody expected it.
         """
         if self._closed:
             return []
@@ -85,12 +91,16 @@ class KubeWatch:
         batch = [events.popleft() for _ in range(min(limit, len(events)))]
         if not batch and self._too_old:
             raise TooOldError(str(self._version), "what the server still has")
+        if not batch and self._running is not None and self._running.done():
+            self._running.result()
         return batch
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching, and hang up: the server need not tell a reader that has gone."""
         self._closed = True
         self._events.clear()
+        if self._running is not None:
+            self._running.cancel()
 
     @property
     def is_closed(self) -> bool:
@@ -103,7 +113,7 @@ class KubeWatch:
         """Keep a stream open until the watch is closed or too old."""
         backoff = Backoff(self._line.options, self._rng)
         while self._goes_on():
-            before = self._version
+            before, self._asked = self._version, None
             try:
                 wait = await self._connected()
             except SilentError as error:
@@ -115,7 +125,7 @@ class KubeWatch:
             if self._version > before:
                 backoff.reset()
             if self._goes_on():
-                await asyncio.sleep(backoff.next() if wait is None else wait)
+                await asyncio.sleep(backoff.next(self._asked) if wait is None else wait)
         self._tell()
 
     def _silent(self, before: int) -> float:
@@ -142,11 +152,11 @@ class KubeWatch:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(int(seconds)),
         }
-        response = await self._line.open(asking(collection(self.kind), query))
+        path = asking(collection(self.kind), query)
+        response = await self._line.open(path, options.watch_idle)
         try:
             if response.status != 200:
-                body = await response.content.read(_REFUSAL)
-                return self._refused(Answer(response.status, body))
+                return self._refused(await refusal_of(response, options.answer))
             self.trouble, self.is_absent = "", False
             self.connections += 1
             began, loop = self._version, asyncio.get_running_loop()
@@ -180,6 +190,8 @@ class KubeWatch:
             self.trouble = forbidden(f"watch {self.kind.resource}", status)
             return self._line.options.longest_wait
         self.trouble = status.message
+        seconds = status.more.retry_after_seconds
+        self._asked = answer.retry_after if answer.retry_after is not None else seconds
         return None
 
     def _take(self, change: Change) -> None:

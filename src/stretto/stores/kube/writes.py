@@ -10,7 +10,7 @@ from stretto.api.heads import decode_object_head
 from stretto.api.kinds import POD, Kind
 from stretto.api.limits import measured
 from stretto.api.patch import PatchType
-from stretto.base.errors import InputError, StrettoError
+from stretto.base.errors import InputError, NotAllowedError, StrettoError, UnreachableError
 from stretto.stores.edits import status_change
 from stretto.stores.kube.answers import refused, status_of, unknown
 from stretto.stores.kube.lanes import Lane, lane_of
@@ -200,7 +200,10 @@ class Writes:
         tries = 0
         while "resourceVersion" in reply.message and tries < _UPDATE_TRIES:
             tries += 1
-            old = await self._reads.get(kind, update.namespace, update.name)
+            try:
+                old = await self._reads.get(kind, update.namespace, update.name)
+            except (UnreachableError, NotAllowedError) as error:
+                return Reply(Outcome.REFUSED, Code.UNAVAILABLE, str(error))
             if old is None:
                 return _absent(kind, update.namespace, update.name)
             reply = await self._put(kind, update, old.version, batch)

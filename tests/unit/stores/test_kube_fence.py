@@ -1,0 +1,130 @@
+"""What a store sends, and what it says of it, when its turn or its answer comes late."""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from stretto.api.kinds import LEASE, POD
+from stretto.stores.store import Bind, Code, Outcome, Patch, Update
+from tests.unit.stores.kube_server import QUICK, Server, at, once, pod, status
+
+BIND = Bind("default", "web", "uid-web", "n1")
+BOUND = {"kind": "Status", "status": "Success"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path)
+    yield server
+    server.close()
+
+
+# ---------------------------------------------------------------- fences
+
+
+def test_who_does_not_lead_sends_leases_and_nothing_else(server: Server) -> None:
+    server.rules = [at("PATCH", "leases/l", lambda: web.json_response(pod("l", 2)))]
+    store = server.store()
+    store.fence(lambda: False)
+    reply = store.bind([BIND])[0]
+    assert (reply.outcome, reply.code) == (Outcome.REFUSED, Code.UNAVAILABLE)
+    assert "we do not lead" in reply.message
+    assert store.patch(LEASE, [Patch("default", "l", {"spec": {}})])[0].outcome is Outcome.OK
+    assert server.asked == ["PATCH /apis/coordination.k8s.io/v1/namespaces/default/leases/l"]
+
+
+def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Server) -> None:
+    """The way in is closed for a while after a 429; the lease may be lost meanwhile."""
+    leads, turned_away = [True], threading.Event()
+
+    def turn_away() -> web.Response:
+        turned_away.set()
+        return status(429, "TooManyRequests", after=1)
+
+    server.rules = [at("POST", "binding", turn_away)]
+    store = server.store(msgspec.structs.replace(QUICK, longest_wait=0.5))
+    store.fence(lambda: leads[0])
+    first = store.begin_bind([BIND])
+    assert turned_away.wait(5)
+    second = store.begin_bind([Bind("default", "other", "uid-other", "n1")])
+    time.sleep(0.1)
+    leads[0] = False
+    replies = [*first.result(5), *second.result(5)]
+    assert [reply.code for reply in replies] == [Code.UNAVAILABLE, Code.UNAVAILABLE]
+    assert len(server.asked) == 1
+
+
+def test_a_write_is_not_sent_again_under_a_new_token_when_the_lead_is_lost(server: Server) -> None:
+    leads = [True]
+
+    def expire() -> web.Response:
+        server.kubeconfig.write_text(server.kubeconfig.read_text().replace("secret", "fresh"))
+        leads[0] = False
+        return status(401, "Unauthorized")
+
+    server.rules = [at("POST", "binding", expire)]
+    store = server.store()
+    store.fence(lambda: leads[0])
+    assert store.bind([BIND])[0].code is Code.UNAVAILABLE
+    assert len(server.asked) == 1
+
+
+# ---------------------------------------------------------------- lanes
+
+
+def test_the_lease_is_read_at_once_while_other_reads_hang(server: Server) -> None:
+    async def hang() -> web.Response:
+        await asyncio.sleep(0.9)
+        return web.json_response(pod("web", 5))
+
+    server.rules = [
+        at("GET", "leases/l", lambda: web.json_response(pod("l", 2))),
+        lambda asked: hang() if "pods" in asked.path else None,
+    ]
+    store = server.store()
+    with ThreadPoolExecutor(24) as pool:
+        reads = [pool.submit(store.get, POD, "default", "web") for _ in range(24)]
+        time.sleep(0.1)
+        began = time.monotonic()
+        assert store.get(LEASE, "default", "l") is not None
+        took = time.monotonic() - began
+        assert all(each.result(10) for each in reads)
+    assert took < 0.7
+
+
+# ---------------------------------------------------------------- what is said of it
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_a_bind_that_may_have_landed_is_not_refused_by_a_right_that_is_missing_now(
+    server: Server, code: int
+) -> None:
+    server.rules = [
+        once(status(500, "InternalError")),
+        at("POST", "binding", lambda: status(code, "Forbidden")),
+    ]
+    assert server.store().bind([BIND])[0].outcome is Outcome.UNKNOWN
+
+
+def test_an_update_that_cannot_look_what_is_there_fails_alone(server: Server) -> None:
+    def replace(asked: web.Request) -> web.Response | None:
+        if asked.method != "PUT":
+            return None
+        if asked.path.endswith("good"):
+            return web.json_response(pod("good", 6))
+        return status(422, "Invalid", "metadata.resourceVersion: must be specified")
+
+    server.rules = [replace, at("GET", "bad", lambda: status(503, "ServiceUnavailable"))]
+    bodies = [json.dumps(pod(name, 1)).encode() for name in ("bad", "good")]
+    updates = [Update("default", n, b) for n, b in zip(("bad", "good"), bodies, strict=True)]
+    replies = server.store().update(POD, updates)
+    assert [reply.code for reply in replies] == [Code.UNAVAILABLE, Code.NONE]
+    assert replies[1].outcome is Outcome.OK

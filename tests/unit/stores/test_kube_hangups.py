@@ -1,0 +1,210 @@
+"""Streams, lists and logins that break off, and what is left open when somebody hangs up."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from stretto.api.kinds import POD
+from stretto.base.errors import UnreachableError
+from stretto.base.rng import Rng
+from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.loop import LoopThread
+from stretto.stores.kube.store import KubeStore
+from tests.unit.stores.kube_server import QUICK, Server, lines, pod, status
+from tests.unit.stores.test_kubeconfig import counting, plugin
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path)
+    yield server
+    server.close()
+
+
+def soon(holds: Callable[[], object], seconds: float = 5.0) -> bool:
+    """Whether something holds within some seconds."""
+    until = time.monotonic() + seconds
+    while not (held := holds()) and time.monotonic() < until:
+        time.sleep(0.01)
+    return bool(held)
+
+
+def added(name: str, version: int) -> dict[str, object]:
+    return {"type": "ADDED", "object": pod(name, version)}
+
+
+# ---------------------------------------------------------------- watches
+
+
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_refusal_that_breaks_off_ends_the_connection_and_not_the_watch(
+    server: Server, is_cut: bool
+) -> None:
+    """A server that is being killed promises a body that never comes, or not all of it."""
+
+    async def refuse(asked: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=503, headers={"Content-Length": "100"})
+        await response.prepare(asked)
+        if is_cut:
+            assert asked.transport is not None
+            asked.transport.abort()
+        else:
+            await asyncio.sleep(3)
+        return response
+
+    told = lines(added("b", 4), hold=30)
+    server.rules = [lambda asked: refuse(asked) if len(server.asked) == 1 else told(asked)]
+    options = msgspec.structs.replace(QUICK, answer=0.2)
+    watch = server.store(options).watch(POD, 2)
+    assert soon(lambda: [event.record.name for event in watch.poll()] == ["b"])
+
+
+def test_a_watch_that_is_turned_away_comes_back_when_it_was_asked_to(server: Server) -> None:
+    came: list[float] = []
+
+    def turn_away(_: web.Request) -> web.Response:
+        came.append(time.monotonic())
+        return status(429, "TooManyRequests", after=1)
+
+    server.rules = [turn_away]
+    server.store(msgspec.structs.replace(QUICK, longest_wait=0.4)).watch(POD, 2)
+    assert soon(lambda: len(came) >= 3)
+    assert min(came[1] - came[0], came[2] - came[1]) >= 0.4  # the longest that is obeyed
+
+
+def test_a_watch_that_is_closed_hangs_up(server: Server) -> None:
+    gone: list[str] = []
+
+    async def hold(asked: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(asked)
+        while asked.transport is not None:  # noqa: ASYNC110  (nothing tells of it)
+            await asyncio.sleep(0.01)
+        gone.append(asked.path)
+        return response
+
+    server.rules = [hold]
+    watch = server.store().watch(POD, 2)
+    assert soon(lambda: watch.connections)
+    watch.close()
+    assert soon(lambda: gone)
+    assert watch.poll() == []
+
+
+def test_what_ends_a_watch_unexpectedly_is_told_to_its_reader(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = server.store()
+
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(store._line, "open", broken)
+    watch = store.watch(POD, 2)
+    time.sleep(0.1)
+    with pytest.raises(ZeroDivisionError):
+        watch.poll()
+
+
+# ---------------------------------------------------------------- lists
+
+
+def page(names: list[str], more: str = "") -> web.Response:
+    items = [pod(name, 3) for name in names]
+    return web.json_response(
+        {"metadata": {"resourceVersion": "9", "continue": more}, "items": items}
+    )
+
+
+def paged(*pages: web.Response) -> Callable[[web.Request], web.Response]:
+    """A server that cannot stream lists."""
+    left = list(pages)
+    return lambda asked: status(422, "Invalid") if "watch" in asked.query else left.pop(0)
+
+
+def test_a_list_whose_stream_stays_silent_is_read_in_pages(server: Server) -> None:
+    silent = lines(hold=30)
+    server.rules = [silent, lambda _: page(["a"])]
+    began = time.monotonic()
+    assert len(server.store().list(POD).records) == 1
+    assert time.monotonic() - began < 5
+
+
+def test_a_list_whose_pages_the_server_forgets_is_begun_anew(server: Server) -> None:
+    server.rules = [paged(page(["a"], "x"), status(410, "Expired"), page(["a"], "y"), page(["b"]))]
+    assert [record.name for record in server.store().list(POD).records] == ["a", "b"]
+
+
+def test_a_list_whose_pages_the_server_always_forgets_cannot_be_had_now(server: Server) -> None:
+    turns = ((page(["a"], "x"), status(410, "Expired")) for _ in range(3))
+    server.rules = [paged(*[answer for turn in turns for answer in turn])]
+    with pytest.raises(UnreachableError, match="it forgot its list"):
+        server.store().list(POD)
+
+
+# ---------------------------------------------------------------- the thread and its programs
+
+
+def test_a_plugin_is_run_by_the_store_s_own_thread(server: Server, tmp_path: Path) -> None:
+    shown: list[str | None] = []
+
+    def answer(asked: web.Request) -> web.Response:
+        shown.append(asked.headers.get("Authorization"))
+        return web.json_response(pod("web", 5)) if len(shown) > 1 else status(401, "Unauthorized")
+
+    server.rules = [answer]
+    plugin(tmp_path, counting(tmp_path))
+    file = tmp_path / "kubeconfig"
+    file.write_text(
+        file.read_text().replace("https://127.0.0.1:1", f"http://127.0.0.1:{server.port}")
+    )
+    store = KubeStore(KubeconfigAccess(file), Rng(1), QUICK)
+    try:
+        assert store.get(POD, "default", "web") is not None
+    finally:
+        store.close()
+    assert shown == ["Bearer t1", "Bearer t2"]
+
+
+def test_a_plugin_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+    script = f"""
+import os, pathlib, time
+pathlib.Path({str(tmp_path / "pid")!r}).write_text(str(os.getpid()))
+time.sleep(60)
+"""
+    access, loop = plugin(tmp_path, script), LoopThread("asks")
+    asked = loop.start(access.login())
+    assert soon(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    asked.cancel()
+    pid = int((tmp_path / "pid").read_text())
+    try:
+        assert soon(lambda: not is_running(pid))
+    finally:
+        loop.close(nothing)
+
+
+def test_a_thread_whose_last_deed_fails_ends_all_the_same() -> None:
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    loop = LoopThread("ends")
+    with pytest.raises(ZeroDivisionError):
+        loop.close(fail)
+    assert not loop._thread.is_alive()
+
+
+async def nothing() -> None:
+    """There is nothing to close."""
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no mere remains."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
+    except OSError:
+        return False
