@@ -10,6 +10,7 @@ Only the monotonic clock counts: the times written into the object are for peopl
 that jumps, here or on another machine, changes nothing.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from math import ceil
 from typing import Any, Final, Self
@@ -22,6 +23,8 @@ from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError, NotAllowedError, StrettoError
 from stretto.stores.store import Code, Outcome, Patch, Record, Reply, Store
 
+_LOOK: Final = 0.05
+"""Seconds between looks at whether a write is still under way."""
 LONGEST_WRITE: Final = 6.0
 """Seconds from the moment a write is begun until it has landed or never will."""
 
@@ -121,11 +124,18 @@ class Elector:
             self._is_welcome, self.barred = True, None
         return self.standing(self._clock.monotonic())
 
-    def release(self) -> None:
-        """Give the lease up, so that a standby need not wait for its end."""
+    def release(self, is_quiet: Callable[[], bool] = lambda: True) -> None:
+        """Give the lease up, so that a standby need not wait for its end.
+
+        Whoever takes it decides at once, so it is given up when no write is under way any more:
+        ``is_quiet`` says so, or the longest write has landed by now or never will.
+        """
         if not self.leads():
             return
         self._valid_until = float("-inf")
+        until = self._clock.monotonic() + self.config.longest_write
+        while not is_quiet() and self._clock.monotonic() < until:
+            self._clock.sleep(_LOOK)
         try:
             record = self._store.get(LEASE, self.config.namespace, self.config.name)
             if record is not None and _decoded(record).spec.holder_identity == self.config.identity:

@@ -1,6 +1,7 @@
 """Keeps a lease in a thread of its own, so that no long list or batch of binds delays a renewal."""
 
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -12,12 +13,18 @@ from stretto.daemons.logs import Log
 class Leading:
     """One candidate and its thread."""
 
-    def __init__(self, elector: Elector, clock: Clock, log: Log) -> None:
-        """A candidate that begins to try when the block is entered."""
+    def __init__(
+        self, elector: Elector, clock: Clock, log: Log, is_quiet: Callable[[], bool]
+    ) -> None:
+        """A candidate that begins to try when the block is entered.
+
+        ``is_quiet`` says whether no write is under way that only a leader may send.
+        """
         #: The candidate.
         self.elector = elector
         self._clock = clock
         self._log = log
+        self._is_quiet = is_quiet
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="stretto-lease", daemon=True)
 
@@ -34,7 +41,7 @@ class Leading:
         """Try no more and give the lease up."""
         self._over.set()
         self._thread.join()
-        self.elector.release()
+        self.elector.release(self._is_quiet)
 
     def _keep(self) -> None:
         name = f"lease {self.elector.config.namespace}/{self.elector.config.name}"

@@ -179,7 +179,8 @@ class SchedulerDaemon:
                 self.port = stack.enter_context(self._probes()).port
             if self._elector is not None:
                 self._store.fence(self._elector.leads)
-                stack.enter_context(Leading(self._elector, self._clock, self._log))
+                quiet = self._store.is_quiet
+                stack.enter_context(Leading(self._elector, self._clock, self._log, quiet))
             while not self._is_over():
                 self._round()
 

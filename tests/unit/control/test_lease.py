@@ -106,6 +106,33 @@ def test_a_lease_that_is_given_up_is_taken_at_the_next_try() -> None:
     assert race.leaders() == [1]
 
 
+def test_a_lease_is_not_given_up_while_a_write_is_under_way() -> None:
+    race = Race()
+    race.run(10)
+    seen: list[tuple[bool, str]] = []
+
+    def is_quiet() -> bool:
+        race.all[1].tick()
+        seen.append((race.all[0].leads(), race.all[1].holder))
+        return len(seen) == 3
+
+    race.all[0].release(is_quiet)
+    assert seen == [(False, "c0")] * 3  # nothing more is begun, and nobody may follow yet
+    race.run(3, 1)
+    assert race.leaders() == [1]
+
+
+def test_a_lease_is_given_up_once_the_longest_write_must_have_landed() -> None:
+    race = Race()
+    race.run(10)
+    began = race.clock.monotonic()
+    race.all[0].release(lambda: False)
+    longest = race.all[0].config.longest_write
+    assert race.clock.monotonic() - began == pytest.approx(longest, abs=0.1)
+    race.run(3, 1)
+    assert race.leaders() == [1]
+
+
 def test_a_renewal_whose_answer_is_lost_does_not_make_a_leader() -> None:
     race = Race()
     race.run(10)

@@ -77,6 +77,26 @@ def test_a_write_is_not_sent_again_under_a_new_token_when_the_lead_is_lost(serve
     assert len(server.asked) == 1
 
 
+def test_a_store_is_quiet_once_its_writes_have_been_answered(server: Server) -> None:
+    answers = threading.Event()
+
+    async def late() -> web.Response:
+        while not answers.is_set():  # noqa: ASYNC110  (another thread's)
+            await asyncio.sleep(0.01)
+        return web.json_response(BOUND, status=201)
+
+    server.rules = [at("POST", "binding", late)]
+    store = server.store(msgspec.structs.replace(QUICK, answer=5.0))
+    assert store.is_quiet()
+    sent = store.begin_bind([BIND])
+    while not server.asked:
+        time.sleep(0.01)
+    assert not store.is_quiet()
+    answers.set()
+    assert sent.result(5)[0].outcome is Outcome.OK
+    assert store.is_quiet()
+
+
 # ---------------------------------------------------------------- lanes
 
 

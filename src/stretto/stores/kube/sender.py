@@ -65,6 +65,8 @@ class Sender:
         self._gates = {lane: Gate(width) for lane, width in WIDTH.items()}
         #: Whether writes may be begun now, leases and reviews aside: only a leader's may.
         self.may_write: Callable[[], bool] = lambda: True
+        #: Writes that have been sent and not been answered, leases and reviews aside.
+        self.under_way = 0
 
     @property
     def options(self) -> KubeOptions:
@@ -111,7 +113,7 @@ class Sender:
             asked = None
             try:
                 async with gate as entered:
-                    answer = await self.line.exchange(write.request, may_send)
+                    answer = await self._exchanged(write, may_send)
                 if not _is_for_now(answer):
                     gate.answered()
                     if maybe and answer.status in _OF_THE_CALLER:
@@ -135,6 +137,15 @@ class Sender:
             if (maybe and not write.repeatable) or not batch.may_wait(pause):
                 return self._given_up(write, batch, maybe, (answer, why))
             await asyncio.sleep(pause)
+
+    async def _exchanged(self, write: Write, may_send: Callable[[], bool]) -> Answer:
+        """Send a write, and have it counted while nobody knows what becomes of it."""
+        counts = write.lane not in UNFENCED
+        self.under_way += counts
+        try:
+            return await self.line.exchange(write.request, may_send)
+        finally:
+            self.under_way -= counts
 
     def _fence_of(self, lane: Lane) -> Callable[[], bool]:
         """Whether a write of a lane may be sent now; asked again once its turn has come."""

@@ -95,6 +95,10 @@ class KubeStore:
         """
         self._sender.may_write = may_write
 
+    def is_quiet(self) -> bool:
+        """Whether no write is under way that the fence is about."""
+        return not self._sender.under_way
+
     def prepare(self) -> None:
         """Open the connections that binds will use, in the background."""
         self._loop.start(self._line.prepare(WIDTH[Lane.BIND]))
