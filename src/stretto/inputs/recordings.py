@@ -6,6 +6,7 @@ the end. A recording that was cut off (its process was killed) is good up to its
 """
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
@@ -23,7 +24,7 @@ FORMAT: Final = "stretto.recording/v1"
 """What the first line says."""
 MAX_LINE: Final = 4 << 20
 """Longest line: an API server takes no object above 1.5 MB or so."""
-_KINDS: Final = {kind.kind: kind for kind in KINDS}
+_KINDS: Final = {kind.word: kind for kind in KINDS}
 
 
 class What(Enum):
@@ -103,14 +104,20 @@ class RecordingWriter:
     """Writes a recording, batch by batch; each batch is on disk before the next is asked for."""
 
     def __init__(self, path: Path, header: Header) -> None:
-        """Begin a file; one that is there is replaced.
+        """Begin a file beside its place: it has its name from ``begun`` on.
 
         Raises:
             InputError: the file cannot be written.
         """
         self._path = path
+        self._beside: Path | None = None
         try:
-            raw = path.open("wb")
+            if path.exists() and not path.is_file():
+                raw = path.open("wb")
+            else:
+                target = path.resolve()
+                self._beside = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+                raw = self._beside.open("wb")
         except OSError as error:
             raise _unwritable(path, error) from error
         packed = path.suffix == ".gz"
@@ -121,15 +128,28 @@ class RecordingWriter:
     def there(self, objects: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
         """Keep what is there at the start."""
         self._write(
-            msgspec.json.encode(_Line(kind=kind.kind, object=redacted(kind, body)))
+            msgspec.json.encode(_Line(kind=kind.word, object=redacted(kind, body)))
             for kind, body in objects
         )
+
+    def begun(self) -> None:
+        """The start is whole: the file takes its name, and one that had it is replaced.
+
+        Whoever cannot list a cluster keeps the recording of yesterday.
+        """
+        if self._beside is None:
+            return
+        try:
+            self._beside.replace(self._path.resolve())
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+        self._beside = None
 
     def changed(self, time_s: float, changes: Iterable[tuple[What, Kind, dict[str, Any]]]) -> None:
         """Keep what changed at a second."""
         second = round(time_s, 3)
         self._write(
-            msgspec.json.encode(_Line(second, what.value, kind.kind, redacted(kind, body)))
+            msgspec.json.encode(_Line(second, what.value, kind.word, redacted(kind, body)))
             for what, kind, body in changes
         )
 
@@ -139,9 +159,12 @@ class RecordingWriter:
         self.close()
 
     def close(self) -> None:
-        """Close the file without an end."""
+        """Close the file without an end; one that never began is removed."""
         self._file.close()
         self._raw.close()
+        if self._beside is not None:
+            self._beside.unlink(missing_ok=True)
+            self._beside = None
 
     def __enter__(self) -> Self:
         return self

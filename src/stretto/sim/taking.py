@@ -10,9 +10,12 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.kinds import (
+    CSI_DRIVER,
     CSI_NODE,
+    CSI_STORAGE_CAPACITY,
     CUSTOM_NODE_RESOURCE,
     NAMESPACE,
+    NM_NODE,
     NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -21,8 +24,14 @@ from stretto.api.kinds import (
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
     RESERVATION,
+    SERVICE,
+    STATEFUL_SET,
     STORAGE_CLASS,
+    VOLUME_ATTACHMENT,
+    WORKLOAD_POD_GROUP,
     Kind,
 )
 from stretto.base.clock import Clock
@@ -36,14 +45,23 @@ RECORDED: Final[tuple[Kind, ...]] = (
     NAMESPACE,
     NODE,
     CUSTOM_NODE_RESOURCE,
+    NM_NODE,
     QUEUE,
     POD_GROUP,
+    WORKLOAD_POD_GROUP,
     RESERVATION,
     POD_DISRUPTION_BUDGET,
+    SERVICE,
+    REPLICATION_CONTROLLER,
+    REPLICA_SET,
+    STATEFUL_SET,
     STORAGE_CLASS,
+    CSI_DRIVER,
     CSI_NODE,
+    CSI_STORAGE_CAPACITY,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
+    VOLUME_ATTACHMENT,
     POD,
 )
 """What decides where pods go, in the order in which it is kept: what others need first."""
@@ -75,6 +93,7 @@ class Taking:
             writer.there((kind, _body(record)) for record in listing.records)
             self.objects += len(listing.records)
             self._watches[kind] = store.watch(kind, listing.version)
+        writer.begun()
 
     @property
     def seconds(self) -> float:
@@ -144,4 +163,4 @@ def _body(record: Record) -> dict[str, Any]:
 
 def kinds_of(kinds: Sequence[Kind]) -> list[str]:
     """Names of kinds for a recording's first line."""
-    return [kind.kind for kind in kinds]
+    return [kind.word for kind in kinds]

@@ -2,13 +2,24 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.kinds import (
+    NODE,
+    PERSISTENT_VOLUME,
+    POD,
+    RESERVATION,
+    STATEFUL_SET,
+    STORAGE_CLASS,
+    VOLUME_ATTACHMENT,
+    Kind,
+)
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.inputs.recordings import FORMAT, Header, Recording, RecordingWriter, load_recording
+from stretto.inputs.redaction import redacted
 from stretto.sim.histories import History, history_of
 from stretto.sim.live_setup import Rules, Settings
 from stretto.sim.replay import Replay, Replayed, recorded_waits
@@ -142,6 +153,36 @@ def test_secrets_environment_and_foreign_annotations_are_left_out(tmp_path: Path
     tape.end(2)
     assert b"hush" not in tape.path.read_bytes()
     assert b'"web"' in tape.path.read_bytes()
+
+
+def test_what_storage_drivers_and_templates_are_handed_is_left_out() -> None:
+    pod = {"containers": [{"name": "c", "env": [{"name": "TOKEN", "value": "hush"}]}]}
+    foreign = {"annotations": {"company/note": "hush"}}
+    csi = {"driver": "d", "volumeHandle": "h", "nodeStageSecretRef": {"name": "hush"}}
+    claim = {"volumeClaimTemplate": {"metadata": foreign, "spec": {}}}
+    rbd = {"image": "disk", "secretRef": {"name": "hush"}}
+    volumes = [{"name": "e", "ephemeral": claim}, {"name": "r", "rbd": rbd}]
+    bodies: list[tuple[Kind, dict[str, Any]]] = [
+        (STORAGE_CLASS, {"provisioner": "d", "parameters": {"restuserkey": "hush"}}),
+        (PERSISTENT_VOLUME, {"spec": {"csi": {**csi, "volumeAttributes": {"token": "hush"}}}}),
+        (RESERVATION, {"spec": {"template": {"metadata": foreign, "spec": pod}}}),
+        (VOLUME_ATTACHMENT, {"spec": {"source": {"inlineVolumeSpec": {"csi": csi}}}}),
+        (STATEFUL_SET, {"spec": {"selector": {}, "template": {"spec": pod}}}),
+        (POD, {"spec": {**pod, "volumes": volumes}}),
+    ]
+    kept = [redacted(kind, body) for kind, body in bodies]
+    assert b"hush" not in msgspec.json.encode(kept)
+    assert kept[1]["spec"]["csi"] == {"driver": "d", "volumeHandle": "h"}
+    assert kept[-1]["spec"]["volumes"][1] == {"name": "r", "rbd": {"image": "disk"}}
+
+
+def test_a_recording_that_never_began_leaves_the_old_one_alone(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    path.write_text("precious")
+    with RecordingWriter(path, Header(FORMAT, "", [])) as writer:
+        writer.there([])
+    assert path.read_text() == "precious"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_a_watch_missed_is_found_by_a_fresh_list(tmp_path: Path) -> None:
