@@ -7,6 +7,7 @@ function takes a dozen arguments.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, Final, TypeVar
@@ -35,11 +36,23 @@ PLUGIN: Final = click.option(
     help="A file with rules that the profile may name; may be given again.",
 )
 
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers that have an end: NaN passes every comparison, infinity many."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or a complaint."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
 # Ranges of numbers: 1 and more, 0 and more, more than 0, a part of a whole.
 POSITIVE: Final = click.IntRange(min=1)
 COUNT: Final = click.IntRange(min=0)
-ABOVE_0: Final = click.FloatRange(min=0, min_open=True)
-SHARE: Final = click.FloatRange(0, 1)
+ABOVE_0: Final = FiniteRange(min=0, min_open=True)
+SHARE: Final = FiniteRange(0, 1)
 
 #: Seed where none is given, so that two runs agree.
 DEFAULT_SEED: Final = 0

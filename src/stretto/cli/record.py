@@ -63,7 +63,7 @@ class Asked:
 @click.option(
     "--for",
     "seconds",
-    type=click.FloatRange(min=0),
+    type=options.FiniteRange(min=0),
     metavar="SECONDS",
     help="How long to listen [until Ctrl-C]; 0 keeps the present state alone.",
 )

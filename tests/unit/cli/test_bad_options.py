@@ -55,3 +55,11 @@ def test_a_scenario_is_named_by_its_file(folder: Path, line: str, expected: str)
     assert result.exit_code == 2
     assert "scenario s.yaml" in result.stderr
     assert expected in result.stderr
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf"])
+def test_seconds_that_are_no_number_of_seconds_are_refused(folder: Path, seconds: str) -> None:
+    words = ["record", "--store", "sqlite:run.db", "--out", "o.jsonl", "--for", seconds]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 2
+    assert f"'--for': {seconds} is not a finite number" in result.stderr

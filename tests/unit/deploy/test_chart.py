@@ -48,6 +48,13 @@ def test_every_value_is_in_the_schema() -> None:
     assert set(schema["properties"]) - set(values()) == {"global", "nameOverride"}
 
 
+def test_a_value_that_the_templates_need_cannot_be_taken_away() -> None:
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    free = {"schedulerNames", "extraArgs", "priorityClassName", "nodeSelector", "tolerations"}
+    free |= {"affinity", "podAnnotations", "podLabels"}
+    assert set(schema["required"]) == set(values()) - free
+
+
 def test_every_value_is_used_and_no_other_is() -> None:
     text = "".join(each.read_text(encoding="utf-8") for each in CHART.glob("templates/*"))
     used = {each.split(".")[0] for each in re.findall(r"\.Values\.([\w.]+)", text)}

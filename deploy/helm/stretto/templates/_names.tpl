@@ -1,6 +1,8 @@
 {{- define "stretto.name" -}}
 {{- $own := default .Chart.Name .Values.nameOverride -}}
-{{- if contains $own .Release.Name }}{{ .Release.Name }}{{ else }}{{ printf "%s-%s" .Release.Name $own }}{{ end }}
+{{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name $own) (contains $own .Release.Name) -}}
+{{- /* A Service's name has at most 63 characters. */ -}}
+{{- trunc 63 $name | trimSuffix "-" }}
 {{- end }}
 
 {{- define "stretto.account" -}}
