@@ -178,6 +178,7 @@ class Plane:
             self.reporter.preemption = Suffixes(self.engine, self.budgets).of
             self.reporter.held_back = HeldBack(self.cluster.pods, self.units, self.dispatcher.views)
             self.statuses = Statuses(self.cluster, self.units, self.dispatcher, self.store)
+            self.statuses.open_rows = lambda: self.binder.open_rows()  # noqa: PLW0108 - a restart makes a new binder
 
     def _begin_controllers(self) -> None:
         """What looks after pods that are placed, now and then."""

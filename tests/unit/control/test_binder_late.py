@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from concurrent.futures import Future
 
+import pytest
+
 from stretto.api.kinds import POD
 from stretto.control.binder.binder import READ_BACK_AFTER
 from stretto.state.claims import ConflictCause
@@ -12,6 +14,19 @@ from stretto.testing import make_pod
 from tests.unit.control.test_binder import LOST, Desk
 
 REFUSED = Reply(Outcome.REFUSED, Code.FORBIDDEN)
+
+
+class NotAnsweredError(Exception):
+    """Somebody waits for an answer that this test does not give."""
+
+
+class NotWaited(Future[Replies]):
+    """An answer that must be there when it is asked for."""
+
+    def result(self, timeout: float | None = None) -> Replies:
+        if not self.done():
+            raise NotAnsweredError
+        return super().result(timeout)
 
 
 class Late(Desk):
@@ -24,20 +39,20 @@ class Late(Desk):
         self.store.bind_units = None  # type: ignore[assignment, method-assign]
 
     def begin(self, binds: Sequence[Bind]) -> Future[Replies]:
-        if self.way:  # the test waits for nothing: whoever sends a second batch has the first
-            self.arrive()
-        self.way.append((list(binds), Future()))
+        self.way.append((list(binds), NotWaited()))
         return self.way[-1][1]
 
     def arrive(self, *answers: Reply) -> None:
-        """The batch under way is answered."""
-        binds, future = self.way.pop()
+        """The first of the batches under way is answered."""
+        binds, future = self.way.pop(0)
         self.answers = list(answers)
         future.set_result(self.answer(binds))
 
     def claimed(self, **claims: str) -> None:
-        """Claims committed at 0."""
+        """Claims committed at 0, all by the binder that had the first."""
+        first = getattr(self, "binder", None)
         plan = self.plan(claims)
+        self.binder = first or self.binder
         verdict = self.binder.commit(plan, 0.0)
         assert (len(verdict.granted), verdict.refused) == (len(claims), [])
 
@@ -105,12 +120,42 @@ def test_whoever_stops_hears_what_is_under_way() -> None:
     assert (desk.binder.is_waiting, desk.used("n")) == (False, 0)
 
 
-def test_gangs_are_waited_for() -> None:
+def test_a_gang_is_not_waited_for_and_its_rows_are_open() -> None:
     desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"), make_pod("r", cpu="1"))
     plan = desk.plan({"p": "n", "q": "n"}, units=[2], at_least=2)
-    desk.answers = [REFUSED]
-    verdict = desk.binder.commit(plan, 0.0)
-    assert [(len(rows), cause) for _, rows, cause in verdict.refused] == [
-        (1, ConflictCause.STORE_REFUSED)
-    ]
-    assert (desk.way, desk.binder.is_waiting) == ([], False)
+    assert desk.binder.commit(plan, 0.0).refused == []
+    assert desk.binder.open_rows() == set(plan.rows.tolist())
+    desk.arrive(REFUSED)
+    refused = desk.binder.settle_doubts(1.0)
+    assert [(len(rows), cause) for _, rows, cause in refused] == [(1, ConflictCause.STORE_REFUSED)]
+    assert desk.binder.open_rows() == set()
+
+
+def test_more_is_sent_while_few_are_unanswered() -> None:
+    desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"))
+    desk.claimed(p="n")
+    desk.claimed(q="n")
+    assert len(desk.way) == 2
+    desk.arrive(LOST)
+    assert desk.binder.settle_doubts(1.0) == []
+    assert (len(desk.binder.in_doubt), len(desk.binder.open_rows())) == (1, 2)
+
+
+def test_no_more_is_sent_while_many_are_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.control.binder.binder.AHEAD", 1)
+    desk = Late(*(make_pod(name, cpu="1") for name in "pqr"))
+    desk.claimed(p="n", q="n")
+    with pytest.raises(NotAnsweredError):
+        desk.claimed(r="n")
+
+
+def test_the_first_of_a_large_batch_do_not_wait_for_its_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stretto.control.binder.flights._TOGETHER", 2)
+    desk = Late(*(make_pod(name, cpu="1") for name in "pqr"))
+    desk.claimed(p="n", q="n", r="n")
+    assert [len(binds) for binds, _ in desk.way] == [2, 1]
+    desk.arrive()
+    desk.binder.settle_doubts(1.0)
+    assert desk.binder.counts["bound"] == 2

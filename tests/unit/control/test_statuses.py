@@ -237,3 +237,17 @@ def test_a_store_that_answers_later_is_not_waited_for() -> None:
     harness.settle(3)
     assert len(sent) == 2
     assert sent[1][1][0].patch["status"]["running"] == 1
+
+
+def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:
+    harness = make_harness()
+    statuses, units = harness.plane.statuses, harness.plane.units
+    assert statuses is not None
+    harness.group("g", 2)
+    statuses.open_rows = lambda: {row for unit in units for row in unit.bound}
+    harness.submit(*(make_pod(f"g-{i}", cpu="1", group="g") for i in range(2)))
+    harness.settle(3)
+    assert group_status(harness, "g").get("phase") != "Scheduled"
+    statuses.open_rows = frozenset
+    harness.settle(2)
+    assert group_status(harness, "g")["phase"] == "Scheduled"

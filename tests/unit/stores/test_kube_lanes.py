@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.stores.kube.lanes import Gate
+from stretto.base.rng import Rng
+from stretto.stores.kube.lanes import WIDTH, Gate, Lane
+from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.sender import Batch, Sender
+from stretto.stores.store import Outcome, Reply
 
 
 class Server:
@@ -33,6 +37,12 @@ class Server:
                 return
             self.turned_away += 1
             gate.hold(pause, entered)
+
+
+class Mute:
+    """A line over which nothing is asked."""
+
+    options = KubeOptions()
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -104,3 +114,44 @@ def test_every_request_is_answered_in_the_end(
     assert server.done == requests
     assert server.widest <= width
     assert 1 <= gate.room <= width
+
+
+def test_a_batch_begins_as_the_one_before_it_has_no_more_to_send() -> None:
+    async def run() -> list[str]:
+        sender, sent, left = Sender(Mute(), Rng(0)), list[str](), asyncio.Event()  # type: ignore[arg-type]
+
+        async def send(item: str, _: Batch) -> Reply:
+            sent.append(item)
+            await (left.wait() if item == "a0" else asyncio.sleep(0))
+            return Reply(Outcome.OK)
+
+        width = WIDTH[Lane.LEASE]
+        first = [f"a{number}" for number in range(3 * width)]
+        batches = [sender.all(items, Lane.LEASE, str, send) for items in (first, ["b0", "b1"])]
+        work = asyncio.gather(*batches)
+        await asyncio.sleep(0.05)
+        assert set(sent) == {*first, "b0", "b1"}  # one slow answer holds up nobody behind it
+        assert sent.index("b0") > sent.index(first[-1])
+        left.set()
+        await work
+        return sent
+
+    asyncio.run(run())
+
+
+def test_a_batch_that_breaks_leaves_its_places_to_others() -> None:
+    async def run() -> None:
+        sender = Sender(Mute(), Rng(0))  # type: ignore[arg-type]
+
+        async def break_down(_item: str, _: Batch) -> Reply:
+            raise ValueError("broken")
+
+        async def send(_item: str, _: Batch) -> Reply:
+            return Reply(Outcome.OK)
+
+        for _ in range(WIDTH[Lane.LEASE]):
+            with pytest.raises(ValueError, match="broken"):
+                await sender.all(["a", "b"], Lane.LEASE, str, break_down)
+        assert len(await sender.all(["c"], Lane.LEASE, str, send)) == 1
+
+    asyncio.run(asyncio.wait_for(run(), 5))

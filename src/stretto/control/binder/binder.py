@@ -10,6 +10,7 @@ where the store can do that. A new binder after a crash treats every assumed pod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
+from math import inf
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from stretto.api.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import Judge
-from stretto.control.binder.flights import Flights
+from stretto.control.binder.flights import AHEAD, Flights, Landed
 from stretto.control.binder.volumes import VolumeDesk
 from stretto.state.claims import ConflictCause, Plan, Verdict
 from stretto.state.cluster import Cluster
@@ -110,7 +111,7 @@ class Binder:
 
         That is done, gone, or bound again to the same node.
         """
-        self.land(now, wait=False)
+        self._land(now, most=inf)
         due = [row for row, doubt in self.in_doubt.items() if doubt.look_at <= now]
         pods = self._cluster.pods
         again: dict[int, float] = {}
@@ -165,17 +166,27 @@ class Binder:
     @property
     def is_waiting(self) -> bool:
         """Whether the answer to some bind is not known yet."""
-        return bool(self.in_doubt) or self._flights.under_way
+        return bool(self.in_doubt) or self._flights.unanswered > 0
 
-    def land(self, now: float, *, wait: bool = True) -> None:
-        """Take the answers to the binds under way, once they are there or only if they are.
+    def open_rows(self) -> set[int]:
+        """Rows of claims whose binds have not been answered."""
+        return {*self.in_doubt, *self._flights.rows()}
+
+    def land(self, now: float) -> None:
+        """Wait for the answers to all binds under way.
 
         What they give back is told by the next ``settle_doubts``.
         """
-        landed = self._flights.land(wait=wait)
-        if landed is None:
-            return
-        self._failpoint("binder.after-write")
+        self._land(now, most=0)
+
+    def _land(self, now: float, most: float) -> None:
+        """Take the answers that are there; wait while more than ``most`` are not."""
+        for landed in self._flights.land(most):
+            self._failpoint("binder.after-write")
+            self._landed += self._answered(landed, now)
+
+    def _answered(self, landed: Landed, now: float) -> Refusals:
+        """Take answers to binds of pods that may have changed meanwhile."""
         pods, rows, replies = self._cluster.pods, [], []
         for (row, serial), reply in zip(landed.rows, landed.replies, strict=True):
             if reply.outcome is Outcome.OK or (
@@ -183,13 +194,13 @@ class Binder:
             ):  # else its end, or its node, has been seen meanwhile
                 rows.append(row)
                 replies.append(reply)
-        self._landed += self._take(rows, replies, now, landed.again)
+        return self._take(rows, replies, now, landed.again)
 
     def _adopt(self) -> None:
         """After a crash nobody knows which binds were sent: all that is assumed is in doubt."""
         pods = self._cluster.pods
         for row in np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED).tolist():
-            self.in_doubt[row] = InDoubt(int(pods.serial[row]), 0.0, float("inf"))
+            self.in_doubt[row] = InDoubt(int(pods.serial[row]), 0.0, inf)
 
     def _reserve(
         self, plan: Plan, granted: npt.NDArray[np.int64]
@@ -238,7 +249,8 @@ class Binder:
         Args:
             rows: the claims.
             now: clock time.
-            gangs: those of them that must land together, where the store can do that.
+            gangs: those of them that must land together, where the store can do that; one that
+                sends without waiting cannot.
             again: rows that were sent before, and until when that bind may still land.
         """
         if self.volumes.waits and len(ready := self.volumes.hold(rows, now)) < len(rows):
@@ -246,8 +258,8 @@ class Binder:
             gangs = [some for gang in gangs if (some := [row for row in gang if row in there])]
             if not rows:
                 return []
-        self.land(now)
-        if self._flights.possible and not gangs:  # what is said of a gang follows its answers
+        if self._flights.possible:
+            self._land(now, most=AHEAD)
             serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
             binds = self._binds(rows)
             self._failpoint("binder.before-write")

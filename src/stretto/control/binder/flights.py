@@ -2,65 +2,79 @@
 
 A server takes a millisecond for a bind where a decision takes microseconds, so a scheduler that
 waits for its answers leaves the server idle while it thinks. Where the store can send without
-waiting, one batch may be under way; the next waits for it. Until the answer has come the claims
-stay charged, as they do when an answer is late.
+waiting, the next batch goes out while the last answers of the one before are still to come. Until
+its answer has come a claim stays charged, as it does when an answer is late.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from stretto.stores.store import BeginBind, Bind, Replies, Store
 
+AHEAD: Final = 256
+"""Binds that may be unanswered when more are sent: the server stays busy, and what is urgent waits
+behind few."""
+_TOGETHER: Final = 256
+"""Binds whose answers are taken together: the first of a large batch do not wait for its last."""
+
 
 class Landed(NamedTuple):
-    """A batch that has been answered."""
+    """Binds that have been answered."""
 
     #: Row and serial of each pod, as they were when it was sent.
-    rows: list[tuple[int, int]]
+    rows: Sequence[tuple[int, int]]
     #: The answers, in the order of the rows.
     replies: Replies
     #: Rows that were sent before, and until when that bind may still land.
     again: Mapping[int, float]
 
 
+class _Flight(NamedTuple):
+    """Binds that have been sent together."""
+
+    rows: Sequence[tuple[int, int]]
+    again: Mapping[int, float]
+    answers: Future[Replies]
+
+
 class Flights:
-    """At most one batch of binds under way."""
+    """Binds under way, in the order in which they were sent."""
 
     def __init__(self, store: Store) -> None:
         """Nothing is under way."""
+        #: Binds that have been sent and whose answers nobody has taken.
+        self.unanswered = 0
         self._begin: BeginBind | None = getattr(store, "begin_bind", None)
-        self._rows: list[tuple[int, int]] = []
-        self._again: Mapping[int, float] = {}
-        self._future: Future[Replies] | None = None
+        self._way: deque[_Flight] = deque()
 
     @property
     def possible(self) -> bool:
         """Whether the store can send without waiting."""
         return self._begin is not None
 
-    @property
-    def under_way(self) -> bool:
-        """Whether a batch has been sent whose answers nobody has looked at."""
-        return self._future is not None
+    def rows(self) -> Iterator[int]:
+        """Rows whose binds are under way."""
+        return (row for flight in self._way for row, _ in flight.rows)
 
     def begin(
-        self, binds: Sequence[Bind], rows: list[tuple[int, int]], again: Mapping[int, float]
+        self, binds: Sequence[Bind], rows: Sequence[tuple[int, int]], again: Mapping[int, float]
     ) -> None:
-        """Send a batch; the one before has landed."""
+        """Send binds; ``rows`` are the rows of their pods with their serials."""
         assert self._begin is not None
-        assert self._future is None
-        self._rows, self._again = rows, again
-        self._future = self._begin(binds)
+        for start in range(0, len(binds), _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            self._way.append(_Flight(rows[part], again, self._begin(binds[part])))
+        self.unanswered += len(binds)
 
-    def land(self, *, wait: bool) -> Landed | None:
-        """The batch that was under way, if it has been answered, or once it is.
+    def land(self, most: float) -> Iterator[Landed]:
+        """Binds that have been answered, oldest first; waits while more than ``most`` have not.
 
         Raises:
             StrettoError: the store could not be used at all.
         """
-        future = self._future
-        if future is None or not (wait or future.done()):
-            return None
-        self._future = None
-        return Landed(self._rows, future.result(), self._again)
+        while self._way and (self.unanswered > most or self._way[0].answers.done()):
+            flight = self._way.popleft()
+            self.unanswered -= len(flight.rows)
+            yield Landed(flight.rows, flight.answers.result(), flight.again)

@@ -8,6 +8,7 @@ not get to is told later; a write that fails is tried again with the next batch.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from typing import Any, Final, NamedTuple
 
@@ -67,6 +68,8 @@ class Statuses:
         self._units = units
         self._dispatcher = dispatcher
         self._store = store
+        #: Rows of claims whose binds have not been answered: of their groups nothing is said yet.
+        self.open_rows: Callable[[], AbstractSet[int]] = frozenset
         self._told: dict[tuple[Kind, str], dict[str, Any]] = {}
         self._begin: BeginPatches | None = getattr(store, "begin_patch_status", None)
         self._look: Look = getattr(store, "get_at_once", store.get)
@@ -139,8 +142,11 @@ class Statuses:
 
     def _groups(self, now: float, stamp: str) -> Iterator[tuple[Kind, Patch, dict[str, Any]]]:
         """PodGroups of which there is something new to say."""
+        still_open = self.open_rows()
         for key, group in self._cluster.groups.items():
             unit = self._units.by_identity.get(group_unit(key))
+            if unit is not None and not still_open.isdisjoint(unit.bound):
+                continue
             facts = self._facts(key, group, unit, now)
             namespace, _, name = key.partition("/")
             if name.endswith(MARK):

@@ -7,6 +7,7 @@ batch is not sent at all, so that nobody waits a time-out for each of a thousand
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Final, TypeVar
 
@@ -63,6 +64,8 @@ class Sender:
         self.line = line
         self._rng = rng
         self._gates = {lane: Gate(width) for lane, width in WIDTH.items()}
+        #: Places for batches: one begins as the one before it has no more to send.
+        self._places = {lane: asyncio.Semaphore(width) for lane, width in WIDTH.items()}
         #: Whether writes may be begun now, leases and reviews aside: only a leader's may.
         self.may_write: Callable[[], bool] = lambda: True
         #: Writes that have been sent and not been answered, leases and reviews aside.
@@ -177,22 +180,32 @@ class Sender:
     ) -> Replies:
         """Send a batch, side by side as wide as its lane, and answer it in its order.
 
-        Items with the same key (the same object) go one after the other, in their order.
+        Items with the same key (the same object) go one after the other, in their order. A batch
+        that is sent behind another begins as that one has fewer left than the lane is wide.
         """
-        batch = Batch(self.options.write_patience)
+        batch, places = Batch(self.options.write_patience), self._places[lane]
         chains: dict[Hashable, list[int]] = {}
         for index, item in enumerate(items):
             chains.setdefault(key(item), []).append(index)
         replies: dict[int, Reply] = {}
-        waiting = iter(chains.values())
+        waiting = deque(chains.values())
 
         async def work() -> None:
-            for chain in waiting:
-                for index in chain:
+            while waiting:
+                for index in waiting.popleft():
                     replies[index] = await send(items[index], batch)
 
-        width = min(WIDTH[lane], len(chains))
-        await asyncio.gather(*(work() for _ in range(width)))
+        workers: list[asyncio.Task[None]] = []
+        try:
+            while waiting and len(workers) < min(WIDTH[lane], len(chains)):
+                await places.acquire()
+                workers.append(worker := asyncio.create_task(work()))
+                worker.add_done_callback(lambda _: places.release())
+            await asyncio.gather(*workers)
+        except BaseException:
+            for worker in workers:
+                worker.cancel()
+            raise
         return [replies[index] for index in range(len(items))]
 
 
