@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from stretto.control.binder import binder as binder_module
-from stretto.control.binder.binder import Binder
+from stretto.control.binder.binder import Binder, Refusals
 from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.flights import Landed
 from stretto.control.binder.preempting import PreemptionJudge
 from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.dispatcher import Dispatcher
@@ -104,13 +105,11 @@ def a_new_binder_adopts_nothing(patch: pytest.MonkeyPatch) -> None:
 def an_answer_that_comes_late_is_taken_for_whatever_has_the_row_now(
     patch: pytest.MonkeyPatch,
 ) -> None:
-    def land(_: Any, self: Binder, now: float, *, wait: bool = True) -> None:
-        landed = self._flights.land(wait=wait)
-        if landed is not None:
-            rows = [row for row, _ in landed.rows]
-            self._landed += self._take(rows, landed.replies, now, landed.again)
+    def answered(_: Any, self: Binder, landed: Landed, now: float) -> Refusals:
+        rows = [row for row, _ in landed.rows]
+        return self._take(rows, landed.replies, now, landed.again)
 
-    wrap(patch, Binder, "land", land)
+    wrap(patch, Binder, "_answered", answered)
 
 
 @plant
