@@ -131,6 +131,15 @@ def test_a_gang_is_not_waited_for_and_its_rows_are_open() -> None:
     assert desk.binder.open_rows() == set()
 
 
+def test_a_gang_lands_in_one_transaction_where_the_store_has_them_though_it_answers_late() -> None:
+    desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"))
+    del desk.store.bind_units
+    plan = desk.plan({"p": "n", "q": "n"}, units=[2], at_least=2)
+    desk.store.delete(POD, [Deletion("default", "q")])
+    assert len(desk.binder.commit(plan, 0.0).refused) == 2
+    assert (desk.way, desk.binder.is_waiting, desk.used("n")) == ([], False, 0)
+
+
 def test_more_is_sent_while_few_are_unanswered() -> None:
     desk = Late(make_pod("p", cpu="1"), make_pod("q", cpu="1"))
     desk.claimed(p="n")

@@ -249,8 +249,8 @@ class Binder:
         Args:
             rows: the claims.
             now: clock time.
-            gangs: those of them that must land together, where the store can do that; one that
-                sends without waiting cannot.
+            gangs: those of them that must land together, where the store can do that: then they
+                are waited for.
             again: rows that were sent before, and until when that bind may still land.
         """
         if self.volumes.waits and len(ready := self.volumes.hold(rows, now)) < len(rows):
@@ -258,7 +258,7 @@ class Binder:
             gangs = [some for gang in gangs if (some := [row for row in gang if row in there])]
             if not rows:
                 return []
-        if self._flights.possible:
+        if self._flights.possible and not (gangs and self._bind_units):
             self._land(now, most=AHEAD)
             serials = self._cluster.pods.serial[np.asarray(rows, np.int64)].tolist()
             binds = self._binds(rows)
