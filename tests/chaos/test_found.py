@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from stretto.api.kinds import NODE, POD_GROUP
+from stretto.api.kinds import NODE, POD_GROUP, QUEUE
 from stretto.base.failpoints import Crash
 from stretto.control.dispatcher.delays import Delays
 from stretto.state.units import Unit, UnitKind
 from stretto.stores.store import Patch
 from stretto.testing import make_group, make_node, make_pod
 from tests.chaos.rig import Rig
+from tests.chaos.test_reliability_cases import in_queue, queue
 
 pytestmark = pytest.mark.chaos
 
@@ -134,3 +135,15 @@ def test_a_unit_behind_the_loser_of_a_conflict_does_not_sleep_beside_free_room()
     rig.submit(*(make_pod(f"small{n}", cpu="1") for n in range(4)))
     rig.settle(5.0)
     assert rig.used("n1") == 4000
+
+
+def test_pods_that_an_old_list_lacks_count_for_a_queue_that_comes_late() -> None:
+    rig = Rig(make_node("n1", cpu="4"))
+    rig.settle()
+    rig.submit(in_queue("first", "team"))
+    rig.settle()
+    rig.create(QUEUE, queue("team", limit={"cpu": "1500m"}))
+    rig.during(stale_list=1.0)
+    rig.submit(in_queue("second", "team"))
+    rig.settle()
+    assert rig.placements() == {"first": "n1", "second": ""}

@@ -136,8 +136,14 @@ class Pump:
         return min(feed.list_at for feed in self._feeds)
 
     def census(self) -> None:
-        """Tell once more of all pods on nodes: somebody has begun to count what they hold."""
-        census(self._cluster, self._store.list(POD).records)
+        """Tell once more of all pods on nodes: somebody has begun to count what they hold.
+
+        What a list that is older than the last events does not have is read pod by pod.
+        """
+        pods = self._cluster.pods
+        unread = census(self._cluster, self._store.list(POD).records)
+        found = (self._store.get(POD, pods.namespace[row], pods.name[row]) for row in unread)
+        census(self._cluster, [record for record in found if record is not None])
 
     def close(self) -> None:
         """Stop watching."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from stretto.api.heads import GROUP_NOTE, MetaHead, decode_pod_head
 from stretto.api.scheduling import Queue
@@ -14,24 +15,31 @@ from stretto.state.lifecycle import PodState
 from stretto.state.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
-_ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
+_ON_NODES: Final = (int(PodState.ASSUMED), int(PodState.BOUND))
 UNIT_MARKS: Final = (GROUP_NOTE.encode(), b"stretto.dev/queue", b'"schedulingGroup"')
 """In the JSON of pods that say what group or queue they belong to."""
 _QUEUE: Final = msgspec.json.Decoder(Queue)
 
 
-def census(cluster: Cluster, records: Iterable[Record]) -> None:
+def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
     """Tell the dispatcher of all pods on nodes that count for a queue.
 
     Ours count for the queue that they name, else for the default one; those of others only for
     one that they name. Who is on a node is known from the rows: a list may be older than they are.
+
+    Returns:
+        Rows of pods on nodes of which no record is as new as what is known of them: those have to
+        be read by themselves.
     """
+    pods, arrivals = cluster.pods, cluster.changes.arrivals
     ours = tuple(f'"{name}"'.encode() for name in cluster.config.scheduler_names)
-    arrivals = cluster.changes.arrivals
+    there = np.flatnonzero(np.isin(pods.state[: pods.length], _ON_NODES))
+    unread = {pods.uid[row]: row for row in there.tolist()}
     for record in records:
-        row = cluster.pods.row(record.uid)
-        if row is None or int(cluster.pods.state[row]) not in _ON_NODES:
+        row = unread.get(record.uid)
+        if row is None or record.version < pods.version[row]:
             continue
+        del unread[record.uid]
         if any(mark in record.body for mark in UNIT_MARKS):
             meta = decode_pod_head(record.body).metadata
         elif any(name in record.body for name in ours):
@@ -39,6 +47,7 @@ def census(cluster: Cluster, records: Iterable[Record]) -> None:
         else:
             continue
         arrivals.append(Arrival(row, meta, False, record.uid))
+    return list(unread.values())
 
 
 def apply_queues(cluster: Cluster, events: Iterable[Event]) -> None:
