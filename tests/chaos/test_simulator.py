@@ -69,6 +69,13 @@ def test_different_seeds_give_different_traces() -> None:
     assert len({run_seed(seed, 20).trace for seed in range(5)}) == 5
 
 
+def test_gangs_are_sent_without_waiting_where_the_store_has_no_transactions() -> None:
+    result = run_seed(42, 1)  # binds of a gang that was claimed whole are refused
+    assert (draw(42).lands_whole, result.breaches) == (False, ())
+    laws = ("2 gangs are whole", "2 gangs land whole")
+    assert [law in result.checked for law in laws] == [True, False]
+
+
 def test_what_happened_is_all_that_it_takes_to_replay() -> None:
     result = run_seed(4, STEPS)
     assert run_seed(4, STEPS, only=result.happened).trace == result.trace

@@ -49,6 +49,8 @@ class Laws:
         """Nothing checked yet; ``acknowledged`` is where the store's face notes what it took."""
         #: How often each law was checked.
         self.checked: Counter[str] = Counter()
+        #: Whether the store binds gangs in one transaction.
+        self.lands_whole: bool = True
         self._world = world
         self._truth = truth
         self._news = acknowledged
@@ -238,9 +240,12 @@ class Laws:
     def _gangs(self, landings: Sequence[Landing]) -> list[Breach]:
         """Pods of a gang land together: enough of them, or none.
 
-        A claim whose bind went unanswered counts, also where its plane has died since.
+        A claim whose bind went unanswered counts, also where its plane has died since. Where pods
+        are bound one by one, the store says what lands: there verdicts alone tell.
         """
-        found = []
+        found: list[Breach] = []
+        if not self.lands_whole:
+            return found
         for name in {self._world.members[each.pod.uid].role.group for each in landings} - {""}:
             group = self._world.groups[name]
             if group.disturbed or not group.exists:

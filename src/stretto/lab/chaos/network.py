@@ -47,6 +47,10 @@ class ChaosStore(FaultyStore):
         self._chance = fate
         self._acknowledged = acknowledged
 
+    def bind_pod_by_pod(self) -> None:
+        """From now on it has no transactions, as an API server has none."""
+        self.bind_units = None  # type: ignore[assignment, method-assign]
+
     def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
         """A list, stale now and then unless it must be fresh."""
         if self.fresh:

@@ -85,6 +85,7 @@ class Run:
         self._world = World(setup, self._inner, self._fate)
         self._truth = Truth(self._inner, self._world)
         self._laws = Laws(self._world, self._truth, self._acknowledged)
+        self._laws.lands_whole = setup.lands_whole
         self._trace = Trace()
         self._steps = 0
         self._world.begin()
@@ -226,6 +227,8 @@ class Run:
         face = ChaosStore(self._inner, self._fate, self._clock, self._acknowledged)
         if self._setup.odds.get("late_answer"):
             face.answer_late(self._clock.set)
+        if not self._setup.lands_whole:
+            face.bind_pod_by_pod()
         return face
 
     # ------------------------------------------------------------ the heal

@@ -99,6 +99,9 @@ POOLS_SHARE: Final = 0.25
 """Share of the other seeds in which node agents report pools for best-effort pods."""
 SQLITE_SHARE: Final = 0.06
 """Share of the seeds that run on a file: a commit costs a thousand times what memory does."""
+POD_BY_POD_SHARE: Final = 0.5
+"""Share of the seeds with late answers whose store has no transactions, as an API server has none:
+gangs are sent without waiting there."""
 MODELS: Final = ("A100", "T4")
 
 
@@ -139,6 +142,15 @@ class Setup(msgspec.Struct, frozen=True):
     weights: Mapping[str, float]
     #: Odds of each kind of fault.
     odds: Mapping[str, float]
+
+    @property
+    def lands_whole(self) -> bool:
+        """Whether the store binds gangs in one transaction: half of those that answer late do.
+
+        Drawn apart, so that nothing else that a seed draws depends on it.
+        """
+        late = self.odds.get("late_answer", 0.0) > 0.0
+        return not late or Rng(self.seed).child("transactions").random() >= POD_BY_POD_SHARE
 
     def plane_config(self) -> PlaneConfig:
         """What the plane is built from."""
