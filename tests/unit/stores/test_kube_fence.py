@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from stretto.api.kinds import LEASE, POD
-from stretto.stores.store import Bind, Code, Outcome, Patch, Update
+from stretto.stores.store import Bind, Code, Eviction, Outcome, Patch, Update
 from tests.unit.stores.kube_server import QUICK, Server, at, once, pod, status
 
 BIND = Bind("default", "web", "uid-web", "n1")
@@ -148,3 +148,47 @@ def test_an_update_that_cannot_look_what_is_there_fails_alone(server: Server) ->
     replies = server.store().update(POD, updates)
     assert [reply.code for reply in replies] == [Code.UNAVAILABLE, Code.NONE]
     assert replies[1].outcome is Outcome.OK
+
+
+# ---------------------------------------------------------------- evictions
+
+
+def test_an_eviction_that_is_answered_costs_no_second_request(server: Server) -> None:
+    server.rules = [at("POST", "eviction", lambda: web.json_response(BOUND, status=201))]
+    assert server.store().evict([Eviction("default", "web", "uid-web")])[0].outcome is Outcome.OK
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("now", "code"),
+    [
+        (lambda: web.json_response(pod("web", 5)), Code.CONFLICT),
+        (lambda: status(404, "NotFound"), Code.NOT_FOUND),
+    ],
+)
+def test_an_eviction_whose_answer_is_late_is_not_waited_for_when_its_pod_has_gone(
+    server: Server, monkeypatch: pytest.MonkeyPatch, now: Callable[[], web.Response], code: Code
+) -> None:
+    monkeypatch.setattr("stretto.stores.kube.writes._LATE", 0.05)
+    server.rules = [at("POST", "eviction", never), at("GET", "pods/web", now)]
+    store = server.store(msgspec.structs.replace(QUICK, answer=30.0))
+    assert store.evict([Eviction("default", "web", "uid-before")])[0].code is code
+    assert store.is_quiet()
+
+
+def test_an_eviction_whose_answer_is_late_is_waited_for_while_its_pod_is_there(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def late() -> web.Response:
+        await asyncio.sleep(0.3)
+        return web.json_response(BOUND, status=201)
+
+    monkeypatch.setattr("stretto.stores.kube.writes._LATE", 0.05)
+    there = at("GET", "pods/web", lambda: web.json_response(pod("web", 5)))
+    server.rules = [at("POST", "eviction", late), there]
+    assert server.store().evict([Eviction("default", "web", "uid-web")])[0].outcome is Outcome.OK
+
+
+async def never() -> web.Response:
+    await asyncio.sleep(60)
+    return status(500)

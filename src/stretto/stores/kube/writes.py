@@ -1,5 +1,6 @@
 """Writes: what each verb sends, and what its answer means."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -36,6 +37,8 @@ DEFAULT_NAMESPACE: Final = "default"
 """Where namespaced objects go that name no namespace, as everywhere in Kubernetes."""
 _UPDATE_TRIES: Final = 3
 """How often an update of whatever is there is made anew, when somebody else was quicker."""
+_LATE: Final = 1.0
+"""Seconds after which somebody looks why an eviction has not been answered."""
 _TWO_BUDGETS: Final = "more than one PodDisruptionBudget"
 """How an API server refuses, with status 500, to evict a pod under two budgets."""
 _ENCODE: Final = msgspec.json.encode
@@ -144,21 +147,26 @@ class Writes:
         return await self._sender.all(binds, Lane.BIND, _key, send)
 
     async def evict(self, evictions: Sequence[Eviction]) -> Replies:
-        """Evict pods. A namesake is looked for first: the server would try ten seconds long."""
+        """Evict pods.
+
+        Where a namesake has come the server tries in vain for ten seconds, so when an answer is
+        late somebody looks whether the pod is still the one that was meant.
+        """
+        what = "create pods/eviction"
 
         async def send(eviction: Eviction, batch: Batch) -> Reply:
-            what = "create pods/eviction"
-            try:
-                old = await self._reads.get(POD, eviction.namespace, eviction.name)
-            except StrettoError as error:
-                return Reply(Outcome.REFUSED, Code.UNAVAILABLE, f"{what}: {error}")
-            if old is None:
-                return _absent(POD, eviction.namespace, eviction.name)
-            if old.uid != eviction.uid:
-                return _other(old)
             path = self._timed(single(POD, eviction.namespace, eviction.name, "eviction"))
             write = Write(Lane.EVICT, Request("POST", path, _eviction(eviction)), what)
-            answer = await self._sender.write(write, batch)
+            sent = asyncio.create_task(self._sender.write(write, batch))
+            try:
+                await asyncio.wait({sent}, timeout=_LATE)
+                if not sent.done() and (gone := await self._gone(eviction)) is not None:
+                    return gone
+                answer = await sent
+            finally:
+                if not sent.done():
+                    sent.cancel()
+                    await asyncio.wait({sent})
             if isinstance(answer, Reply):
                 if _TWO_BUDGETS in answer.message:
                     return Reply(Outcome.REFUSED, Code.INTERNAL, answer.message)
@@ -173,6 +181,16 @@ class Writes:
 
     def _timed(self, path: str) -> str:
         return path + self._limit
+
+    async def _gone(self, eviction: Eviction) -> Reply | None:
+        """What is said of an eviction whose pod is not there any more; ``None`` where it is."""
+        try:
+            now = await self._reads.get(POD, eviction.namespace, eviction.name)
+        except StrettoError:
+            return None  # the eviction's own answer will say it
+        if now is None:
+            return _absent(POD, eviction.namespace, eviction.name)
+        return _other(now) if now.uid != eviction.uid else None
 
     async def _written(self, kind: Kind, write: Write, batch: Batch) -> Reply:
         """Send a write whose answer is the object."""
