@@ -15,11 +15,12 @@ from stretto.testing import Harness
 class Rig(Harness):
     """The tests write to the store itself; the plane's reads and writes go through the faults."""
 
-    def __init__(self, *nodes: bytes, **config: Any) -> None:
+    def __init__(self, *nodes: bytes, profile: str = "default", **config: Any) -> None:
         clock = ManualClock()
         inner = MemoryStore(clock, Rng(0))
         self.face = FaultyStore(inner, Rng(1), NO_FAULTS, clock)
-        super().__init__(store=self.face, config={"compare_every": 30.0, **config})
+        config = {"compare_every": 30.0, **config}
+        super().__init__(profile=profile, store=self.face, config=config)
         self.clock = self.plane.clock = clock
         self.store = inner
         self.create(NODE, *nodes)

@@ -147,3 +147,14 @@ def test_pods_that_an_old_list_lacks_count_for_a_queue_that_comes_late() -> None
     rig.submit(in_queue("second", "team"))
     rig.settle()
     assert rig.placements() == {"first": "n1", "second": ""}
+
+
+@pytest.mark.parametrize("profile", ["default", "kube-parity"])
+def test_a_pod_whose_deletion_was_lost_frees_its_room_though_a_namesake_runs(profile: str) -> None:
+    rig = Rig(make_node("n1", cpu="1"), make_node("n2", cpu="1"), profile=profile)
+    former = rig.placed(make_pod("first", cpu="1"))["first"]
+    rig.delete("first")
+    rig.during(drop_event=1.0)
+    rig.placed(make_pod("first", cpu="1"), make_pod("second", cpu="1"))
+    rig.settle(65.0)
+    assert rig.node_of("second") == former != rig.node_of("first")

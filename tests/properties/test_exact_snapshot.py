@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stretto.framework.exact.pod_facts import key_of
 from stretto.framework.exact.scheduler import ExactScheduler
 from stretto.framework.exact.snapshot import Snapshot
 from stretto.lab import conformance
@@ -44,7 +45,7 @@ def test_a_snapshot_that_followed_every_change_decides_like_a_new_one(data: st.D
     scheduler.decide(case.pod)  # so that counts exist, and must follow
     for pod in case.pods:
         if pod.metadata.name in gone and pod.spec.node_name in snapshot.nodes.index:
-            snapshot.forget((pod.metadata.namespace, pod.metadata.name))
+            snapshot.forget(key_of(pod))
     assert fields(scheduler.decide(case.pod, thorough=True)) == anew(case, gone, "")
 
 

@@ -9,6 +9,6 @@ def owner_refusal(claim: PersistentVolumeClaim, pod: PodFacts) -> str:
     owner = claim.metadata.controller()
     if owner is not None and owner.uid == pod.pod.metadata.uid:
         return ""
-    namespace, name = pod.key
+    namespace, name, _ = pod.key
     mine = f"PVC {claim.metadata.namespace}/{claim.metadata.name}"
     return f"{mine} was not created for pod {namespace}/{name} (pod is not owner)"

@@ -24,6 +24,9 @@ NEVER_STARTED: Final = 2**63 - 1
 SHAPES_KEPT: Final = 1 << 14
 """Compiled specs kept; beyond it all are forgotten and made again when asked for."""
 
+PodKey = tuple[str, str, str]
+"""Namespace, name and uid: a pod that comes again under its name is another pod."""
+
 
 class Shape:
     """What follows from a pod's spec and namespace."""
@@ -119,6 +122,12 @@ class Shape:
         return tuple(image_name(each.reference) for each in found)
 
 
+def key_of(pod: Pod) -> PodKey:
+    """Who a pod is."""
+    meta = pod.metadata
+    return meta.namespace, meta.name, meta.uid
+
+
 class PodFacts:
     """One pod."""
 
@@ -133,8 +142,8 @@ class PodFacts:
         self.shape = shape
         #: Its namespace.
         self.namespace = meta.namespace
-        #: Namespace and name.
-        self.key = (meta.namespace, meta.name)
+        #: Who it is.
+        self.key = key_of(pod)
         #: Its labels.
         self.labels = meta.labels
         #: Its priority; 0 when none was resolved.
@@ -146,7 +155,7 @@ class PodFacts:
 
     def claim_names(self) -> list[tuple[str, bool]]:
         """Claims of the pod, and whether each was made for it."""
-        name = self.key[1]
+        _, name, _ = self.key
         return [(f"{name}-{each}" if own else each, own) for each, own in self.shape.claims]
 
 

@@ -174,7 +174,8 @@ def split_by_budget(
         for at, (budget, selector, _) in enumerate(budgets):
             if not pod.labels or budget.metadata.namespace != pod.namespace:
                 continue
-            if pod.key[1] in budget.status.disrupted_pods or not selector.matches(pod.labels):
+            _, name, _ = pod.key
+            if name in budget.status.disrupted_pods or not selector.matches(pod.labels):
                 continue
             left[at] -= 1
             violated = violated or left[at] < 0

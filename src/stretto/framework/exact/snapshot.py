@@ -14,7 +14,7 @@ from stretto.api.effective import ANY_ADDRESS, HostPort
 from stretto.api.meta import Wire
 from stretto.api.pods import Pod
 from stretto.framework.exact.nodes import NodeColumns, longer
-from stretto.framework.exact.pod_facts import Compiler, PodFacts
+from stretto.framework.exact.pod_facts import Compiler, PodFacts, PodKey, key_of
 from stretto.framework.exact.requests import is_scalar
 from stretto.framework.exact.status import BoolArray, IntArray
 from stretto.framework.exact.tallies import Population
@@ -54,7 +54,7 @@ class Snapshot:
         #: Pods by node, in the order they came.
         self.pods_on: list[list[PodFacts]] = []
         #: Node by pod.
-        self.node_of: dict[tuple[str, str], int] = {}
+        self.node_of: dict[PodKey, int] = {}
         #: int64[n] by resource: what pods take.
         self.used: dict[str, IntArray] = {}
         #: int64[n]: cpu that pods take, with the defaults of scores.
@@ -106,11 +106,11 @@ class Snapshot:
                 self._place(each, at, 1)
 
     def add_pod(self, pod: Pod) -> None:
-        """Add a running pod to the node that it names, in place of its namesake.
+        """Add a running pod to the node that it names, in place of what was known of it.
 
         One that is over takes nothing any more.
         """
-        key = (pod.metadata.namespace, pod.metadata.name)
+        key = key_of(pod)
         if key in self.node_of:
             self.forget(key)
         if pod.status.phase in FINISHED:
@@ -129,8 +129,8 @@ class Snapshot:
         if node is not None and any(each is pod for each in self.pods_on[node]):
             self._place(pod, node, -1)
 
-    def forget(self, key: tuple[str, str]) -> None:
-        """Take a pod away by namespace and name."""
+    def forget(self, key: PodKey) -> None:
+        """Take a pod away by its key."""
         node = self.node_of[key]
         facts = next(each for each in self.pods_on[node] if each.key == key)
         self._place(facts, node, -1)
