@@ -132,7 +132,8 @@ def test_another_context_may_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("whole", "complaint"),
     [
-        ("", "contexts has no ''"),
+        ("", "names no current context.*--context"),
+        ({**config(), "current-context": ""}, "names no current context.*use-context NAME"),
         ("- a\n", "one object"),
         ("{not yaml", "YAML"),
         ({"current-context": "x"}, "contexts has no 'x'"),

@@ -18,6 +18,10 @@ from stretto.base.errors import InputError
 
 T = TypeVar("T", bound=msgspec.Struct)
 _HINT: Final = "check it with: kubectl config view"
+_CHOOSE: Final = (
+    "name one with --context, or choose one with: kubectl config use-context NAME; "
+    "if it has none, name another kubeconfig"
+)
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
@@ -170,9 +174,9 @@ class _Merged:
         except msgspec.ValidationError as error:
             raise self.wrong(f"{plural}, {name}: {error}") from error
 
-    def wrong(self, said: str) -> InputError:
+    def wrong(self, said: str, hint: str = _HINT) -> InputError:
         """The error of files that do not say what is needed."""
-        return InputError(f"kubeconfig {self.where}", None, f"a usable one: {said}", _HINT)
+        return InputError(f"kubeconfig {self.where}", None, f"a usable one: {said}", hint)
 
 
 def read_kubeconfig(where: str, files: Iterable[Path], context: str = "") -> Kubeconfig:
@@ -184,7 +188,10 @@ def read_kubeconfig(where: str, files: Iterable[Path], context: str = "") -> Kub
     merged = _Merged(where)
     for path in files:
         merged.take(path)
-    chosen, _ = merged.get("contexts", context or merged.current, Context)
+    name = context or merged.current
+    if not name:
+        raise merged.wrong("it names no current context", _CHOOSE)
+    chosen, _ = merged.get("contexts", name, Context)
     cluster, cluster_folder = merged.get("clusters", chosen.cluster, Cluster)
     if not chosen.user:
         return Kubeconfig(chosen, cluster, cluster_folder, None, cluster_folder)
