@@ -8,6 +8,7 @@ arguments.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import NamedTuple
 
@@ -318,8 +319,8 @@ class Plane:
 
     def close(self) -> None:
         """Hear of binds under way and stop watching; the store is the caller's."""
-        self.binder.land(self.clock.monotonic())
-        self.pump.close()
+        with closing(self.pump):
+            self.binder.land(self.clock.monotonic())
 
     def _absorb(self, now: float) -> None:
         """Events to the dispatcher, and whoever they cure back to its queue."""

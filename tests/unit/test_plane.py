@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from stretto.api.kinds import NODE, POD
+from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
 from stretto.control.dispatcher.config import QueueConfig, dispatcher_config
 from stretto.control.scheduler.loop import Loop
@@ -293,6 +294,21 @@ def test_a_pod_that_finished_while_no_plane_ran_frees_its_place(harness: Harness
     again.submit(make_pod("c", cpu="4"))
     again.settle()
     assert again.node_of("c")
+
+
+def test_a_plane_stops_watching_although_the_last_binds_end_in_an_error(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: float) -> None:
+        raise UnreachableError("the server")
+
+    harness.settle()
+    watches = [feed.watch for feed in harness.plane.pump._feeds if feed.watch is not None]
+    monkeypatch.setattr(harness.plane.binder, "land", fail)
+    with pytest.raises(UnreachableError):
+        harness.plane.close()
+    assert watches
+    assert all(watch._closed for watch in watches)
 
 
 def test_a_node_that_goes_leaves_its_pods_where_the_store_has_them(harness: Harness) -> None:
