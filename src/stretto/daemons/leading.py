@@ -26,7 +26,21 @@ class Leading:
         self._log = log
         self._is_quiet = is_quiet
         self._over = threading.Event()
+        self._round_at = clock.monotonic()
         self._thread = threading.Thread(target=self._keep, name="stretto-lease", daemon=True)
+
+    def trouble(self, within: float) -> str:
+        """Why the lease is not tried any more; empty while it is, or was given up.
+
+        Args:
+            within: seconds after which a thread that does not come round counts as dead.
+        """
+        if self._over.is_set():
+            return ""
+        if not self._thread.is_alive():
+            return "the thread that renews the lease has ended"
+        late = self._clock.monotonic() - self._round_at
+        return f"the lease has not been tried for {late:.0f} s" if late > within else ""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -47,6 +61,7 @@ class Leading:
         name = f"lease {self.elector.config.namespace}/{self.elector.config.name}"
         before = None
         while not self._over.is_set():
+            self._round_at = self._clock.monotonic()
             standing = self.elector.tick()
             self._log.trouble(name, self.elector.trouble)
             if standing is not before:

@@ -48,7 +48,7 @@ REBUILD_AFTER: Final = 1.0
 PUBLISH_EVERY: Final = 2.0
 """Seconds between looks at the plane for the metrics."""
 ALIVE_WITHIN: Final = 60.0
-"""Seconds after which a loop that does not come round counts as dead."""
+"""Seconds after which a loop, or the thread of the lease, that does not come round is dead."""
 FINISH_WITHIN: Final = 8.0
 """Seconds for claims in doubt when asked to stop."""
 RELIEVE_AFTER: Final = 15.0
@@ -137,6 +137,7 @@ class SchedulerDaemon:
         self._config = config
         self._store = store
         self._elector = elector
+        self._leading: Leading | None = None
         self._clock = clock
         self._log = log
         self._published = Published()
@@ -180,7 +181,8 @@ class SchedulerDaemon:
             if self._elector is not None:
                 self._store.fence(self._elector.leads)
                 quiet = self._store.is_quiet
-                stack.enter_context(Leading(self._elector, self._clock, self._log, quiet))
+                leading = Leading(self._elector, self._clock, self._log, quiet)
+                self._leading = stack.enter_context(leading)
             while not self._is_over():
                 self._round()
 
@@ -319,11 +321,12 @@ class SchedulerDaemon:
         }
 
     def _alive(self) -> Page:
-        """Alive while the loop comes round, leading or not."""
+        """Alive while the loop comes round, leading or not, and the lease is tried."""
         late = self._clock.monotonic() - self._round_at
         if late > ALIVE_WITHIN:
             return Page(False, f"the loop has not come round for {late:.0f} s\n")
-        return Page(True, "ok\n")
+        trouble = self._leading.trouble(ALIVE_WITHIN) if self._leading is not None else ""
+        return Page(not trouble, f"{trouble or 'ok'}\n")
 
     def _ready(self) -> Page:
         """Ready to schedule, or to take over."""
