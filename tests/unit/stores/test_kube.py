@@ -146,6 +146,36 @@ def test_a_stream_that_breaks_in_the_middle_is_no_list(server: Server) -> None:
     assert len(server.store().list(POD).records) == 2
 
 
+def test_a_stream_that_is_turned_away_is_asked_for_again_when_the_server_said(
+    server: Server,
+) -> None:
+    came: list[float] = []
+    told = lines(added("a", 3), listed(7), hold=5)
+
+    def turn_away(asked: web.Request) -> object:
+        came.append(time.monotonic())
+        return status(429, "TooManyRequests", after=1) if len(came) < 3 else told(asked)
+
+    server.rules = [turn_away]
+    assert len(server.store(msgspec.structs.replace(QUICK, longest_wait=0.2)).list(POD).records)
+    assert min(came[1] - came[0], came[2] - came[1]) >= 0.2  # the longest that is obeyed
+
+
+def test_a_stream_that_stays_turned_away_is_an_error_and_not_a_list_in_pages(
+    server: Server,
+) -> None:
+    kinds: set[bool] = set()
+
+    def turn_away(asked: web.Request) -> web.Response:
+        kinds.add("watch" in asked.query)
+        return status(429, "TooManyRequests", "too many just now", after=0)
+
+    server.rules = [turn_away]
+    with pytest.raises(UnreachableError, match="too many just now"):
+        server.store().list(POD)
+    assert kinds == {True}
+
+
 def test_a_kind_that_is_not_defined_has_an_empty_list(server: Server) -> None:
     server.rules = [at("GET", "pods", lambda: web.json_response(page([], 12)))]
     listing = server.store().list(QUEUE)

@@ -13,13 +13,13 @@ import msgspec
 
 from stretto.api.kinds import POD, Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError, UnreachableError
-from stretto.stores.kube.answers import read_error
+from stretto.stores.kube.answers import read_error, status_of
 from stretto.stores.kube.lanes import Lane, lane_of
 from stretto.stores.kube.messages import Answer, LostError, NotSentError
 from stretto.stores.kube.objects import record_of, version_of
 from stretto.stores.kube.paths import asking, collection, single
 from stretto.stores.kube.sender import Sender
-from stretto.stores.kube.streams import changes_of
+from stretto.stores.kube.streams import changes_of, refusal_of
 from stretto.stores.store import Listing, Record, Selection
 
 _STREAMED: Final = {
@@ -104,13 +104,27 @@ class Reads:
         return await self._all_pages(kind, selection)
 
     async def _streamed(self, kind: Kind) -> Listing:
-        """The list of a whole kind from a stream's initial events."""
+        """The list of a whole kind from a stream's initial events.
+
+        A server that has no time for it now (429) has none for pages either: they cost it more.
+        """
+        patience = self._sender.patience()
+        while True:
+            found = await self._stream(kind)
+            if isinstance(found, Listing):
+                return found
+            await patience.wait(status_of(found).message, found.retry_after)
+
+    async def _stream(self, kind: Kind) -> Listing | Answer:
+        """The same at one try; an answer where the server says "not now"."""
         line = self._sender.line
         path = asking(collection(kind), _STREAMED)
         response = await line.open(path, line.options.read_patience)
         try:
             if response.status in (400, 422):
                 self.streams = False
+            if response.status == 429:
+                return await refusal_of(response, line.options.answer)
             if response.status != 200:
                 raise _NoStreamError(str(response.status))
             return await self._collected(kind, response)

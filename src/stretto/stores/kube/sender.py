@@ -43,6 +43,27 @@ class Batch:
         return asyncio.get_running_loop().time() + seconds < self._until
 
 
+class Patience:
+    """One read: how long it is tried again, and with which waits."""
+
+    def __init__(self, line: Line, rng: Rng) -> None:
+        self._line = line
+        self._batch = Batch(line.options.read_patience)
+        self._backoff = Backoff(line.options, rng)
+
+    async def wait(self, why: str, asked: float | None) -> None:
+        """Wait before another try, as long as the server asks for at least.
+
+        Raises:
+            UnreachableError: there is no patience left for one.
+        """
+        pause = self._backoff.next(asked)
+        if not self._batch.may_wait(pause):
+            server = (await self._line.login()).server
+            raise UnreachableError(server, why, "try again when it answers")
+        await asyncio.sleep(pause)
+
+
 class Write(msgspec.Struct, frozen=True):
     """One write on its way."""
 
@@ -84,8 +105,7 @@ class Sender:
         Raises:
             UnreachableError: there was none within the patience.
         """
-        batch, backoff = Batch(self.options.read_patience), Backoff(self.options, self._rng)
-        gate = self._gates[lane]
+        patience, gate = self.patience(), self._gates[lane]
         while True:
             asked = None
             try:
@@ -96,11 +116,11 @@ class Sender:
                 why, asked = status_of(answer).message, answer.retry_after
             except (NotSentError, LostError) as error:
                 why = str(error)
-            pause = backoff.next(asked)
-            if not batch.may_wait(pause):
-                server = (await self.line.login()).server
-                raise UnreachableError(server, why, "try again when it answers")
-            await asyncio.sleep(pause)
+            await patience.wait(why, asked)
+
+    def patience(self) -> Patience:
+        """The patience for a read that begins now."""
+        return Patience(self.line, self._rng)
 
     # ------------------------------------------------------------ writes
 
