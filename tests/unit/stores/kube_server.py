@@ -1,7 +1,8 @@
-"""A server that answers as a test tells it to, over plain HTTP on loopback."""
+"""A server that answers as a test tells it to, on loopback, over plain HTTP or TLS."""
 
 import asyncio
 import json
+import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ QUICK = KubeOptions(
 class Server:
     """Answers each request by the first rule that has one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, context: ssl.SSLContext | None = None) -> None:
         #: Requests so far, as ``METHOD path``.
         self.asked: list[str] = []
         #: Asked in turn; a rule that answers ``None`` passes.
@@ -38,7 +39,7 @@ class Server:
         #: What its stores log in by.
         self.kubeconfig = folder / "kubeconfig"
         self._loop = LoopThread("fake-server")
-        self._runner, self.port = self._loop.run(self._start())
+        self._runner, self.port = self._loop.run(self._start(context))
         self._stores: list[KubeStore] = []
 
     def store(self, options: KubeOptions = QUICK) -> KubeStore:
@@ -59,12 +60,12 @@ class Server:
             store.close()
         self._loop.close(self._runner.cleanup)
 
-    async def _start(self) -> tuple[web.AppRunner, int]:
+    async def _start(self, context: ssl.SSLContext | None) -> tuple[web.AppRunner, int]:
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._serve)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
         await site.start()
         return runner, runner.addresses[0][1]
 

@@ -1,8 +1,9 @@
 """The way in: which server, whom to trust, and who we are.
 
 A kubeconfig says it by a client certificate, a token, a token's file, an exec plugin or OIDC;
-inside a cluster the service account's files do. Tokens are read again every minute and whenever the
-server does not take one, so rotation needs no restart.
+inside a cluster the service account's files do. Files of tokens and authorities are read again
+every minute, and everything is when the server does not take a token or shows a certificate that
+is not trusted, so rotation needs no restart.
 """
 
 import base64
@@ -61,7 +62,7 @@ class Access(Protocol):
         ...
 
     async def login(self, *, renew: bool = False) -> Login:
-        """The login as it is now; ``renew`` because the server did not take the last one.
+        """The login as it is now; ``renew`` because the last one and the server did not get on.
 
         Raises:
             InputError: what it is read from cannot be used.
@@ -176,12 +177,13 @@ class KubeconfigAccess:
 
 
 class AccountAccess:
-    """The service account of the pod that we run in; the token file is rotated by the kubelet."""
+    """The service account of the pod that we run in; the kubelet rotates its files."""
 
     def __init__(self, folder: Path = ACCOUNT_FOLDER, server: str = "") -> None:
         """Read the account's folder; ``server`` instead of what the environment names."""
         self._folder = folder
         self._server = server or _server_of_environment()
+        self._authority = b""
         self._context: ssl.SSLContext | None = None
 
     @property
@@ -193,11 +195,13 @@ class AccountAccess:
             return DEFAULT_NAMESPACE
 
     async def login(self, *, renew: bool = False) -> Login:
-        """Read the token again."""
+        """Read the files again; the context stays, so that connections do, while it is the same."""
         try:
-            if self._context is None or renew:
-                authority = str(self._folder / "ca.crt")
-                self._context = ssl.create_default_context(cafile=authority)
+            file = self._folder / "ca.crt"
+            authority = file.read_bytes()
+            if self._context is None or authority != self._authority:
+                self._context = ssl.create_default_context(cafile=str(file))
+                self._authority = authority
             token = (self._folder / "token").read_text(encoding="ascii").strip()
         except (OSError, ValueError) as error:
             hint = "mount a service account into the pod, or name a kubeconfig"

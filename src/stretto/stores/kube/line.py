@@ -10,17 +10,27 @@ import contextlib
 import socket
 import ssl
 import weakref
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
 
 import aiohttp
 from yarl import URL
 
-from stretto.base.errors import InputError, StrettoError, UnreachableError
+from stretto.base.errors import InputError, StrettoError
 from stretto.stores.kube.access import Access, Login
 from stretto.stores.kube.kept import Kept
-from stretto.stores.kube.messages import JSON, Answer, LostError, NotSentError, Request, why_not
+from stretto.stores.kube.messages import (
+    JSON,
+    Answer,
+    DistrustedError,
+    LostError,
+    NotSentError,
+    Request,
+    why_not,
+)
 from stretto.stores.kube.options import KubeOptions
+
+T = TypeVar("T")
 
 _FAREWELLS: Final = 100
 _FAREWELL: Final = 0.01
@@ -74,10 +84,9 @@ class Line:
         Raises:
             NotSentError: no connection could be made, or it may not be sent any more.
             LostError: the connection broke, or the answer did not come in time.
-            UnreachableError: the server's certificate is not trusted.
+            DistrustedError: the server's certificate is not trusted.
         """
-        login = await self.login()
-        answer = await self._once(login, request, may_send)
+        login, answer = await self._trusted(lambda login: self._once(login, request, may_send))
         if answer.status == 401:
             renewed = await self.login(refused=login)
             if renewed.authorization != login.authorization or renewed.context is not login.context:
@@ -100,20 +109,16 @@ class Line:
             idle: seconds without a byte after which it is dead.
 
         Raises:
-            NotSentError, LostError, UnreachableError: as ``exchange``.
+            NotSentError, LostError, DistrustedError: as ``exchange``.
         """
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=self.options.connect, sock_read=idle
         )
-        login = await self.login()
-        try:
-            response = await self._request(login, Request("GET", path), timeout)
-            if response.status == 401:
-                response.close()
-                login = await self.login(refused=login)
-                response = await self._request(login, Request("GET", path), timeout)
-        except Exception as error:
-            raise self._told(error, login) from error
+        login, response = await self._trusted(lambda login: self._stream(login, path, timeout))
+        if response.status == 401:
+            response.close()
+            login = await self.login(refused=login)
+            response = await self._stream(login, path, timeout)
         return response
 
     async def close(self) -> None:
@@ -129,6 +134,29 @@ class Line:
             if all(each.fileno() < 0 for each in list(self._sockets)):
                 return
             await asyncio.sleep(_FAREWELL)
+
+    async def _trusted(self, send: Callable[[Login], Awaitable[T]]) -> tuple[Login, T]:
+        """What comes of a request, and the login that it went with.
+
+        Authorities are rotated: where the server's certificate is not trusted, whom to trust is
+        read again, and the request is sent once more if that has changed. Nobody has seen it yet.
+        """
+        login = await self.login()
+        try:
+            return login, await send(login)
+        except DistrustedError:
+            renewed = await self.login(refused=login)
+            if renewed.context is login.context:
+                raise
+            return renewed, await send(renewed)
+
+    async def _stream(
+        self, login: Login, path: str, times: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        try:
+            return await self._request(login, Request("GET", path), times)
+        except Exception as error:
+            raise self._told(error, login) from error
 
     async def _once(self, login: Login, request: Request, may_send: Callable[[], bool]) -> Answer:
         if not may_send():
@@ -197,9 +225,10 @@ class Line:
             return error
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             hint = (
-                "the kubeconfig's certificate-authority must have signed the server's certificate"
+                "the kubeconfig's certificate-authority (in a pod, the service account's ca.crt) "
+                "must have signed the server's certificate"
             )
-            return UnreachableError(login.server, said, hint)
+            return DistrustedError(login.server, said, hint)
         if isinstance(error, aiohttp.ClientConnectorError):
             return NotSentError(why_not(error.os_error))
         if isinstance(error, aiohttp.ConnectionTimeoutError):

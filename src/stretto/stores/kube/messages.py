@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto.base.errors import StrettoError
+from stretto.base.errors import StrettoError, UnreachableError
 
 JSON: Final = "application/json"
 
@@ -39,6 +39,10 @@ class Answer(NamedTuple):
 
 class NotSentError(StrettoError):
     """Nobody has seen the request."""
+
+
+class DistrustedError(UnreachableError):
+    """The server's certificate is not one that we trust."""
 
 
 class LostError(StrettoError):

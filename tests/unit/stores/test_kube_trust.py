@@ -1,0 +1,136 @@
+"""Authorities that are rotated: whom to trust is read again, with no restart and no 401."""
+
+import asyncio
+import base64
+import json
+import ssl
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from stretto.api.kinds import POD
+from stretto.base.errors import UnreachableError
+from stretto.base.rng import Rng
+from stretto.stores.kube.access import Access, AccountAccess, KubeconfigAccess
+from stretto.stores.kube.store import KubeStore
+from tests.unit.stores.kube_server import QUICK, Server, lines, pod
+from tests.unit.stores.test_kube import listed, polled
+
+
+class Secure:
+    """A server over TLS, whose authority may become another one, and those who go there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.certify("first")
+        self.server = Server(folder, self.context)
+        self.server.rules = [self.answer]
+        self.stores: list[KubeStore] = []
+        self.more: Callable[[web.Request], object] = lambda _: None
+
+    def answer(self, asked: web.Request) -> object:
+        """Hang up after each answer, so that each request sees the certificate of the day."""
+        answer = web.json_response(pod("web", 5))
+        answer.force_close()
+        return self.more(asked) or answer
+
+    def certify(self, name: str) -> None:
+        """Show another certificate, by another authority: itself."""
+        pair = self.folder / f"{name}.crt", self.folder / f"{name}.key"
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"]
+        command += ["ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}"]
+        command += ["-addext", "subjectAltName=IP:127.0.0.1"]
+        command += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign"]
+        command += ["-out", str(pair[0]), "-keyout", str(pair[1])]
+        subprocess.run(command, check=True, capture_output=True)
+        self.context.load_cert_chain(*pair)
+
+    def trust(self, name: str) -> None:
+        """The files of a pod's account and of a kubeconfig name another authority."""
+        authority = (self.folder / f"{name}.crt").read_bytes()
+        (self.folder / "ca.crt").write_bytes(authority)
+        (self.folder / "token").write_text("secret")
+        server = {"server": self.address}
+        inline = {"certificate-authority-data": base64.b64encode(authority).decode()}
+        self.write("by-file", {**server, "certificate-authority": "ca.crt"})
+        self.write("inline", {**server, **inline})
+
+    @property
+    def address(self) -> str:
+        return f"https://127.0.0.1:{self.server.port}"
+
+    def write(self, name: str, cluster: dict[str, str]) -> None:
+        config = {
+            "current-context": "x",
+            "clusters": [{"name": "x", "cluster": cluster}],
+            "contexts": [{"name": "x", "context": {"cluster": "x"}}],
+        }
+        (self.folder / name).write_text(json.dumps(config))
+
+    def store(self, way: str) -> KubeStore:
+        """A store that goes there in one of the ways."""
+        self.trust("first")
+        account = AccountAccess(self.folder, self.address)
+        access: Access = account if way == "account" else KubeconfigAccess(self.folder / way)
+        self.stores.append(KubeStore(access, Rng(1), QUICK))
+        return self.stores[-1]
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[Secure]:
+    secure = Secure(tmp_path)
+    yield secure
+    for store in secure.stores:
+        store.close()
+    secure.server.close()
+
+
+WAYS = pytest.mark.parametrize("way", ["account", "by-file", "inline"])
+
+
+@WAYS
+def test_an_authority_that_was_rotated_is_read_again_at_once(secure: Secure, way: str) -> None:
+    store = secure.store(way)
+    assert store.get(POD, "default", "web") is not None
+    secure.certify("second")
+    secure.trust("second")
+    assert store.get(POD, "default", "web") is not None
+
+
+@WAYS
+def test_a_stream_too_comes_back_under_another_authority(secure: Secure, way: str) -> None:
+    store = secure.store(way)
+    secure.certify("second")
+    secure.trust("second")
+    secure.more = lines({"type": "ADDED", "object": pod("a", 3)}, listed(7), hold=5)
+    assert [event.record.name for event in polled(store.watch(POD, 2), 1)] == ["a"]
+
+
+@WAYS
+def test_a_server_of_another_authority_is_not_trusted_until_that_is_named(
+    secure: Secure, way: str
+) -> None:
+    store = secure.store(way)
+    secure.certify("second")
+    with pytest.raises(UnreachableError, match="certificate verify failed"):
+        store.get(POD, "default", "web")
+    assert secure.server.asked == []
+    secure.trust("second")
+    assert store.get(POD, "default", "web") is not None
+
+
+def test_an_account_s_trust_is_the_same_object_until_its_authority_is_another(
+    secure: Secure,
+) -> None:
+    """So that connections stay, and a request need not fail first where both are trusted."""
+    secure.trust("first")
+    access = AccountAccess(secure.folder, secure.address)
+    before = asyncio.run(access.login()).context
+    assert asyncio.run(access.login(renew=True)).context is before
+    secure.certify("second")
+    secure.trust("second")
+    assert asyncio.run(access.login()).context is not before
