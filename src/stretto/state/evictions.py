@@ -3,7 +3,8 @@
 Preemption, the reclaim of a queue's share and the rescheduler all ask pods to leave; whoever asks,
 the pods stand here until they have gone. A *nomination* is a unit's claim that is charged already
 and whose bind waits for its victims. The registry belongs to the cluster, so that a binder that
-dies leaves it to the next one; the binder alone writes here.
+dies leaves it to the next one; the binder alone writes here, but for what others have written on
+new pods.
 """
 
 import heapq
@@ -127,6 +128,9 @@ class Evictions:
         self.leaving: dict[int, Leaving] = {}
         #: Nominations by row of each of their claims.
         self.nominations: dict[int, Nomination] = {}
+        #: Serials of pods that wait and were first seen with a node's name of which nobody here
+        #: knows: a predecessor's word. By row; whoever takes one up takes it out.
+        self.inherited: dict[int, int] = {}
         #: Pods that have left on our word so far, by cause.
         self.counts: dict[EvictionCause, int] = dict.fromkeys(EvictionCause, 0)
         self._pods = pods

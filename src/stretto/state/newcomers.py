@@ -45,6 +45,7 @@ Found = tuple[PodState, Made]
 """State of a new pod, and what was made of it."""
 _NODE: Final = attrgetter("record.node")
 _DELETING: Final = attrgetter("record.deleting")
+_NOMINATED: Final = attrgetter("status.nominated_node_name")
 
 
 class Newcomers:
@@ -185,6 +186,9 @@ class Newcomers:
         note_owners(cluster, rows, events)
         if all_wait:
             heads = [event.head or decode_pod_head(event.record.body) for event in events]
+            if any(map(_NOMINATED, heads)):
+                for row, head in zip(rows.tolist(), heads, strict=True):
+                    self._inherit(row, head)
             metas = [head.metadata for head in heads]
             new = tuples_of(Arrival, rows.tolist(), metas, repeat(False), uids, templates)
             cluster.changes.arrivals.extend(new)
@@ -206,12 +210,17 @@ class Newcomers:
             if state is _BOUND:
                 bound.append((row, made[0][i], event))
                 continue
-            record, head = event.record, event.head
-            meta = (head or decode_pod_head(record.body)).metadata
-            new = Arrival(row, meta, state is _GATED, record.uid, made[1][i])
+            head = event.head or decode_pod_head(event.record.body)
+            self._inherit(row, head)
+            new = Arrival(row, head.metadata, state is _GATED, event.record.uid, made[1][i])
             self._cluster.changes.arrivals.append(new)
         if bound:
             self._put_on_nodes(bound, now)
+
+    def _inherit(self, row: int, head: PodHead) -> None:
+        """Note a pod that waits with a node's name on it: nobody here keeps that node for it."""
+        if head.status.nominated_node_name:
+            self._cluster.evictions.inherited[row] = int(self._cluster.pods.serial[row])
 
     def _meta_of(self, body: bytes) -> MetaHead:
         """The metadata of a body that many pods may share."""

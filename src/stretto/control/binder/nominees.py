@@ -4,10 +4,14 @@ One batch is under way at a time, where the store can send without waiting: what
 never overtakes what was given, and each batch says what holds when it is sent. A word whose answer
 is lost, or that the store has no time for, is told again; what was refused for good is not, because
 a pod that has gone needs no word.
+
+A predecessor that has crashed leaves names behind for which no claim is kept. They are taken off,
+a few at a time, from pods that have no claim of ours after a while; the others have a word of ours.
 """
 
 from collections.abc import Iterable
 from concurrent.futures import Future
+from itertools import islice
 from typing import Final, NamedTuple
 
 from stretto.api.kinds import POD
@@ -19,6 +23,10 @@ from stretto.stores.store import BeginPatches, Code, Outcome, Patch, Replies, Re
 
 TELL_AGAIN_AFTER: Final = 1.0
 """Seconds before a word is told again that the store did not take."""
+INHERITED_AFTER: Final = 5.0
+"""Seconds that pods with a predecessor's word have to get a claim before it is taken off."""
+INHERITED_AT_ONCE: Final = 32
+"""Such words that are looked at together, so that our own need not wait long behind them."""
 _NOT_NOW: Final = frozenset({Code.UNAVAILABLE, Code.INTERNAL, Code.TIMEOUT, Code.TOO_MANY_REQUESTS})
 
 
@@ -41,11 +49,13 @@ class Nominees:
         self._begin: BeginPatches | None = getattr(store, "begin_patch_status", None)
         #: What is to be told, by row.
         self._due: dict[int, _Word] = {}
-        #: Serials of pods that carry a node's name and are being bound, by row.
+        #: Serials of pods that carry a node's name and perhaps have no claim any more, by row:
+        #: they are being bound, or the name is a predecessor's.
         self._ripe: dict[int, int] = {}
         self._way: Future[Replies] | None = None
         self._sent: dict[int, _Word] = {}
         self._not_before = float("-inf")
+        self._inherit_at = float("inf")
         for nomination in cluster.evictions.waiting():
             if not nomination.told:
                 self.add(nomination)
@@ -72,6 +82,7 @@ class Nominees:
             StrettoError: the store could not be used at all.
         """
         self._hear(now)
+        self._look_at_inherited(now)
         self._look_at_ripe()
         if self._way is not None or not self._due or now < self._not_before:
             return
@@ -85,8 +96,9 @@ class Nominees:
             self._answered(self._store.patch_status(POD, patches), now)
 
     def next_due(self) -> float:
-        """Clock time at which a word is told again; infinity where all are told or under way."""
-        return self._not_before if self._due and self._way is None else float("inf")
+        """Clock time at which a word is told or looked at; infinity where none waits for that."""
+        waits = bool(self._due) and self._way is None
+        return min(self._inherit_at, self._not_before if waits else float("inf"))
 
     def _note(self, row: int, word: _Word) -> None:
         """Have something told; who may carry a name already still does."""
@@ -126,8 +138,23 @@ class Nominees:
                 self._due[row] = word  # what is noted meanwhile is about the same pod
                 self._not_before = now + max(reply.retry_after or 0.0, TELL_AGAIN_AFTER)
 
+    def _look_at_inherited(self, now: float) -> None:
+        """Take up some of the names that a predecessor has left, once their pods had their time."""
+        left = self._cluster.evictions.inherited
+        if not left:
+            self._inherit_at = float("inf")
+        elif self._inherit_at == float("inf"):
+            self._inherit_at = now + INHERITED_AFTER
+        elif now >= self._inherit_at:
+            for row in list(islice(left, INHERITED_AT_ONCE)):
+                self._ripe[row] = left.pop(row)
+            self._inherit_at = now + TELL_AGAIN_AFTER if left else float("inf")
+
     def _look_at_ripe(self) -> None:
-        """Take the node off pods whose bind was refused; forget those that are bound or gone."""
+        """Take the node off pods that have no claim; forget those that have one, a node, or gone.
+
+        Those whose bind is under way are looked at again.
+        """
         pods = self._cluster.pods
         for row, serial in list(self._ripe.items()):
             if pods.serial[row] == serial and pods.state[row] == PodState.ASSUMED:
