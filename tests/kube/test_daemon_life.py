@@ -76,6 +76,21 @@ def test_a_bad_profile_keeps_the_old_one_and_is_told(
     until(lambda: "web" in bound(site), ruled.part.said)
 
 
+def test_a_node_s_name_that_a_predecessor_has_left_on_a_pod_is_taken_off(
+    site: ControlPlane, tmp_path: Path
+) -> None:
+    put(site, PODS, pod("ours", cpu="1000"), pod("other", cpu="1000", schedulerName="batch"))
+    for name in ("ours", "other"):
+        change = b'{"status": {"nominatedNodeName": "gone"}}'
+        assert site.ask("PATCH", f"{PODS}/{name}/status", change).status == 200
+    with Daemon(site.kubeconfig, tmp_path / "log", "--no-leader-elect") as daemon:
+        until(
+            lambda: "nominatedNodeName" not in item(site, f"{PODS}/ours")["status"],
+            daemon.part.said,
+        )
+    assert item(site, f"{PODS}/other")["status"]["nominatedNodeName"] == "gone"
+
+
 def test_beyond_loopback_it_does_not_start_without_a_certificate(
     site: ControlPlane, tmp_path: Path
 ) -> None:
