@@ -45,14 +45,14 @@ bench = click.Group(
 @click.option("--shards", type=click.IntRange(1, 64), default=1, show_default=True, help="Shards.")
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0),
+    type=options.FiniteRange(min=0),
     default=10_000.0,
     show_default=True,
     help="Pods a second in the latency pass; 0 leaves it out.",
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(0.1, 600),
+    type=options.FiniteRange(0.1, 600),
     default=3.0,
     show_default=True,
     help="Length of the latency pass.",
@@ -162,14 +162,14 @@ def engine(common: Common, asked: EngineBench) -> None:
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(min=1),
+    type=options.FiniteRange(min=1),
     default=50.0,
     show_default=True,
     help="Pods a second in the latency pass.",
 )
 @click.option(
     "--patience",
-    type=click.FloatRange(min=1),
+    type=options.FiniteRange(min=1),
     default=60.0,
     show_default=True,
     help="Seconds without a binding after which the rest counts as not placed.",

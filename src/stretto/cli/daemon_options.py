@@ -78,7 +78,7 @@ _FOR_ALL: Final = (
     ),
     click.option(
         "--lease-duration",
-        type=click.FloatRange(min=SHORTEST_LEASE),
+        type=options.FiniteRange(min=SHORTEST_LEASE),
         default=15.0,
         metavar="S",
         help="Seconds without a renewal after which a standby takes the lease; at least 8 [15].",

@@ -55,7 +55,7 @@ class ShardOptions(DaemonOptions):
 @daemon_options(10351, "kube-system/stretto-dispatcher")
 @click.option(
     "--shard-timeout",
-    type=click.FloatRange(min=1.0),
+    type=options.FiniteRange(min=1.0),
     default=DEAD_AFTER,
     metavar="S",
     help="Seconds without a sign of life after which a shard is dead [120].",
@@ -89,7 +89,7 @@ def dispatcher(common: Common, asked: DispatcherOptions) -> None:
 @daemon_options(10251)
 @click.option(
     "--renew-every",
-    type=click.FloatRange(min=0.1),
+    type=options.FiniteRange(min=0.1),
     default=30.0,
     metavar="S",
     help="Seconds between signs of life; well below the dispatcher's --shard-timeout [30].",

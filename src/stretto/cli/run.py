@@ -73,7 +73,7 @@ class RunOptions:
 @click.option("--profile", default="", metavar="NAME|FILE", help="Scheduling profile.")
 @click.option(
     "--speed",
-    type=click.FloatRange(0, 1e9),
+    type=options.FiniteRange(0, 1e9),
     metavar="X",
     help="Seconds of the scenario per second; 0 is as fast as it goes.",
 )

@@ -68,7 +68,7 @@ class OmegaAsked:
 )
 @click.option(
     "--task-s",
-    type=click.FloatRange(min=0),
+    type=options.FiniteRange(min=0),
     default=0.005,
     show_default=True,
     help="Seconds of thinking for each task.",
@@ -156,7 +156,7 @@ class ShardsAsked:
 @click.option("--batch", type=POSITIVE, default=50, show_default=True, help="Pods of one decision.")
 @click.option(
     "--commit-us",
-    type=click.FloatRange(min=0),
+    type=options.FiniteRange(min=0),
     default=6.0,
     show_default=True,
     help="The binder's time for a claim.",
@@ -288,7 +288,7 @@ class OnePoolAsked:
     out=True,
 )
 @click.option("--nodes", type=click.IntRange(20, 20_000), default=2000, show_default=True)
-@click.option("--hours", type=click.FloatRange(0.1, 48), default=24.0, show_default=True)
+@click.option("--hours", type=options.FiniteRange(0.1, 48), default=24.0, show_default=True)
 def one_pool(common: Common, asked: OnePoolAsked) -> None:
     """A day of services, training and batch in one pool, and in two of together the same size.
 
