@@ -255,7 +255,7 @@ def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_pat
     [
         ("--set shards=0", "/shards"),
         ("--set replcas=3", "replcas"),
-        ("--set image.tag=latest", "/image/tag"),
+        ("--set image.tag=latest", "image.tag: got latest"),
         ("--set tls.secret=ours", "/tls"),
         ("--set roles.enabled=true,serviceAccount.create=false", "/serviceAccount/name"),
     ],

@@ -21,8 +21,26 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{- /* What a pod is labelled with: podLabels over the chart's own, but for those that a selector goes by. */ -}}
+{{- define "stretto.podLabels" -}}
+{{- $chosen := fromYaml (include "stretto.selector" .root) -}}
+{{- $fixed := append (keys $chosen | sortAlpha) "app.kubernetes.io/component" -}}
+{{- range $name, $value := .root.Values.podLabels -}}
+{{- if has $name $fixed -}}
+{{- fail (printf "values: podLabels: got %s=%s, expected labels other than %s, by which the Deployments find their pods; choose another name" $name $value (join ", " $fixed)) -}}
+{{- end -}}
+{{- end -}}
+{{- $own := fromYaml (include "stretto.labels" .root) -}}
+{{- with .role }}{{ $own = set $own "app.kubernetes.io/component" . }}{{ end -}}
+{{- toYaml (mergeOverwrite $own (default dict .root.Values.podLabels)) -}}
+{{- end }}
+
 {{- define "stretto.image" -}}
-{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- $tag := default .Chart.AppVersion .Values.image.tag -}}
+{{- if eq $tag "latest" -}}
+{{- fail "values: image.tag: got latest, expected a version: with latest two pods of one Deployment may run different schedulers; name the tag that you have pushed, or leave it empty for the chart's appVersion" -}}
+{{- end -}}
+{{ .Values.image.repository }}:{{ $tag }}
 {{- end }}
 
 {{- define "stretto.narrow" -}}
