@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.cli.main import cli
+from stretto.sim.gauge import Gauge
 
 MONDAY = Path(__file__).resolve().parents[2] / "examples" / "recordings" / "monday.jsonl.gz"
 
@@ -58,6 +59,81 @@ def test_words_that_do_not_fit_a_recording_are_refused_by_name(
     found = stretto("simulate", MONDAY, *words)
     assert found.exit_code in (2, 6)
     assert said in found.stderr
+
+
+ZONE_A = "topology.kubernetes.io/zone=zone-a"
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("--add-nodes", "wroker-1:2"), "--add-nodes: node was not found: 'wroker-1'; did you", 6),
+        (
+            ("--burst", "web/apy-0:2"),
+            "--burst: pod was not found: 'web/apy-0'; did you mean web",
+            6,
+        ),
+        (("--drain", ZONE_A.replace("zone=", "zome=")), f"did you mean {ZONE_A}", 6),
+        (("--drain", f"{ZONE_A}@9000"), "--drain: got '@9000', expected a second of the", 2),
+        (("--burst", "web/api-0:2@9000"), "--burst: got '@9000', expected a second of the", 2),
+        (("--queue-share", "a:weigth=1"), "unknown field of --queue-share a 'weigth'", 2),
+        (("--queue-share", "a:parent=b"), "--queue-share a:parent: queue was not found: 'b'", 6),
+        (("--queue-share", "a:parent=a"), "--queue-share a:parent: got 'a', expected", 2),
+        (("--policy", "pakcing"), "unknown policy 'pakcing'; did you mean packing", 2),
+        (("--out", str(MONDAY)), "--out: got", 2),
+    ],
+)
+def test_a_name_that_the_recording_does_not_have_is_told_with_what_is_like_it(
+    words: tuple[str, ...], said: str, code: int
+) -> None:
+    found = stretto("simulate", MONDAY, *words)
+    assert (found.exit_code, said in found.stderr) == (code, True), found.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "got nothing, expected a recording; make one with"),
+        (b"hello\n", "line 1: got 'hello', expected the first line of a recording"),
+        (b"\x00\xff\n", "expected the first line of a recording"),
+        (b'{"recording":"stretto.recording/v2"}\n', "'stretto.recording/v2', expected stretto.rec"),
+        (b'{"recording":"stretto.recording/v1"}\n?\n{}\n', "line 2: got '?', expected a line of a"),
+    ],
+)
+def test_a_file_that_is_no_recording_is_refused_with_what_to_do(
+    tmp_path: Path, text: bytes, said: str
+) -> None:
+    (tmp_path / "f.jsonl").write_bytes(text)
+    found = stretto("simulate", tmp_path / "f.jsonl")
+    assert (found.exit_code, said in found.stderr) == (2, True), found.stderr
+    assert "record anew" in found.stderr or "make one with: stretto record" in found.stderr
+
+
+def test_a_recording_that_was_cut_off_is_taken_up_to_there(tmp_path: Path) -> None:
+    (tmp_path / "cut.gz").write_bytes(MONDAY.read_bytes()[:4000])
+    found = stretto("simulate", tmp_path / "cut.gz")
+    assert (found.exit_code, "was cut off" in found.stderr) == (0, True)
+
+
+def test_a_queue_that_is_made_is_told() -> None:
+    found = stretto("simulate", MONDAY, "--queue-share", "new:weight=3", "-q")
+    assert (found.exit_code, "no queue of the recording; it is made" in found.stderr) == (0, True)
+
+
+def test_ctrl_c_ends_the_first_side_and_begins_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ctrl_c(self: Gauge, time: float, *_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Gauge, "look", ctrl_c)
+    found = stretto("compare", MONDAY, "--policy", "packing", "--json", tmp_path / "o.json")
+    assert (found.exit_code, "interrupted, figures are of 0 of 660 s" in found.stderr) == (
+        130,
+        True,
+    )
+    sides = msgspec.json.decode((tmp_path / "o.json").read_bytes())["sides"]
+    assert [(side["side"], side["partial"]) for side in sides] == [("replayed", True)]
 
 
 def test_a_durable_store_is_recorded_as_it_lies(

@@ -10,6 +10,7 @@ import msgspec
 from stretto.cli import sinks
 from stretto.cli.console import cell
 from stretto.cli.options import PLUGIN, Common
+from stretto.explain.amounts import counted
 
 if TYPE_CHECKING:
     from stretto.sim.histories import History
@@ -62,8 +63,8 @@ def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 help="recording: scheduler shards [1].",
             ),
             click.option(
-                "--add-nodes", metavar="NODE:N", multiple=True,
-                help="recording: N more nodes like one.",
+                "--add-nodes", metavar="NODE:N[@S]", multiple=True,
+                help="recording: N more nodes like one, at second S.",
             ),
             click.option(
                 "--drain", metavar="KEY=VALUE[@S]",
@@ -105,6 +106,8 @@ def compare_recording(common: Common, asked: WhatIf) -> None:
     plain = msgspec.structs.replace(asked, add_nodes=(), drain=(), burst=(), queue_share=())
     sides = [(REPLAYED, _replay(common, plain, history, REPLAYED))]
     for policy in asked.policies or ("",):
+        if sides[-1][1].outcomes.partial:
+            break
         name = f"{WHAT_IF}: {policy}" if policy else WHAT_IF
         sides.append((name, _replay(common, asked, history, name, policy)))
     recorded = recorded_side(history)
@@ -141,7 +144,10 @@ def _history(common: Common, asked: WhatIf) -> "History":
     recording = load_recording(asked.recording)
     if recording.cut_off:
         common.console.warn(f"{asked.recording} was cut off: taken up to its last whole line")
-    return history_of(recording)
+    history = history_of(recording)
+    for queue in asked.variation.new_queues(history):
+        common.console.warn(f"--queue-share {queue}: no queue of the recording; it is made")
+    return history
 
 
 def _replay(
@@ -159,6 +165,12 @@ def _replay(
     with common.console.progress(name, max(1, int(history.seconds))) as bar:
         done = replay.run(lambda time: bar.update(int(time)))
     tell(common.console, replay.profile)
+    found = done.outcomes
+    if found.partial:
+        covered = f"{found.seconds:g} of {history.seconds:g} s"
+        common.console.warn(f"{name}: interrupted, figures are of {covered}")
+    if found.refused:
+        common.console.warn(f"{name}: {counted(found.refused, 'object')} refused: {found.refusal}")
     return done
 
 

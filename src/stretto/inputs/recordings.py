@@ -17,13 +17,15 @@ from typing import IO, Any, Final, Self
 import msgspec
 
 from stretto.api.kinds import KINDS, Kind
-from stretto.base.errors import InputError
+from stretto.base.errors import QUOTED_CHARS, InputError
 from stretto.inputs.redaction import redacted
 
 FORMAT: Final = "stretto.recording/v1"
 """What the first line says."""
 MAX_LINE: Final = 4 << 20
 """Longest line: an API server takes no object above 1.5 MB or so."""
+DAMAGED: Final = "take the line out, or record anew"
+"""What to do about a line that makes no sense."""
 _KINDS: Final = {kind.word: kind for kind in KINDS}
 
 
@@ -219,7 +221,7 @@ def load_recording(path: Path) -> Recording:
             break
         change = _change(line, where)
         if line.type and changes and change.time_s < changes[-1].time_s:
-            raise InputError(where, line.t, f"a second from {changes[-1].time_s} on")
+            raise InputError(where, line.t, f"a second from {changes[-1].time_s} on", DAMAGED)
         (changes if line.type else start).append(change)
     if header is None:
         raise InputError(str(path), None, "a recording", "make one with: stretto record")
@@ -256,9 +258,11 @@ def _header(text: bytes, where: str) -> Header:
         header = msgspec.json.decode(text, type=Header)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         hint = "make one with: stretto record"
-        raise InputError(where, None, f"the first line of a recording ({FORMAT})", hint) from error
+        expected = f"the first line of a recording ({FORMAT})"
+        raise InputError(where, _shown(text), expected, hint) from error
     if header.recording != FORMAT:
-        raise InputError(f"{where}: recording", header.recording, FORMAT)
+        hint = "record anew with this version, or take the version that wrote it"
+        raise InputError(f"{where}: recording", header.recording, FORMAT, hint)
     return header
 
 
@@ -269,21 +273,27 @@ def _line(text: bytes, where: str, whole: bool) -> _Line | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if not whole:
             return None
-        raise InputError(where, text[:40], f"a line of a recording: {error}") from error
+        expected = f"a line of a recording ({error})"
+        raise InputError(where, _shown(text), expected, DAMAGED) from error
+
+
+def _shown(text: bytes) -> str:
+    """The beginning of a line, as text."""
+    return text[:QUOTED_CHARS].decode("utf-8", "replace").strip()
 
 
 def _change(line: _Line, where: str) -> Change:
     kind = _KINDS.get(line.kind)
     if kind is None:
-        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows")
+        raise InputError(f"{where}: kind", line.kind, "a kind that Stretto knows", DAMAGED)
     if line.type and line.type not in _TYPES:
-        raise InputError(f"{where}: type", line.type, f"one of {', '.join(_TYPES)}")
+        raise InputError(f"{where}: type", line.type, f"one of {', '.join(_TYPES)}", DAMAGED)
     if not line.t >= 0:
-        raise InputError(f"{where}: t", line.t, "seconds from 0 on")
+        raise InputError(f"{where}: t", line.t, "seconds from 0 on", DAMAGED)
     meta = line.object.get("metadata")
     name = meta.get("name") if isinstance(meta, dict) else None
     if not isinstance(meta, dict) or not isinstance(name, str) or not name:
-        raise InputError(f"{where}: object.metadata.name", name, "a name")
+        raise InputError(f"{where}: object.metadata.name", name, "a name", DAMAGED)
     return Change(
         line.t,
         _TYPES[line.type] if line.type else What.ADDED,

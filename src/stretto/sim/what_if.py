@@ -1,13 +1,15 @@
 """What if: variations of a recorded history, each said in a word on the command line.
 
-add-nodes   NODE:N or 64cpu-256gib:N    N more nodes like one of the cluster, or of a shape
+add-nodes   NODE:N[@SECOND]             N more nodes like one of the cluster
+            64cpu-256gib:N[@SECOND]     N more nodes of a shape
 drain       KEY=VALUE[@SECOND]          nodes with a label are cordoned and emptied
 burst       NAMESPACE/POD:N[@SECOND]    N more pods like one of the recording
 queue       NAME:FIELD=VALUE[,...]      a queue with another weight, policy, limit, guarantee
 """
 
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from math import inf
 from typing import Any, Final
@@ -17,7 +19,7 @@ import msgspec
 from stretto.api.codec import decode_as
 from stretto.api.kinds import NODE, QUEUE
 from stretto.api.scheduling import Queue
-from stretto.base.errors import InputError, NotFoundError, UnknownNameError
+from stretto.base.errors import InputError, NotFoundError, UnknownNameError, quoted
 from stretto.inputs.objects import node_body
 from stretto.inputs.recordings import Change, What
 from stretto.inputs.shapes import nodes_like
@@ -26,10 +28,17 @@ from stretto.sim.histories import History, PodHistory
 HOSTNAME: Final = "kubernetes.io/hostname"
 MOST: Final = 100_000
 """Nodes or pods that one variation may add."""
+A_MOMENT: Final = 0.001
+"""Seconds until a pod of a burst counts as bound: one of second 0 was not running before."""
 _COUNTED: Final = re.compile(r"(?P<name>[^:@\s]+):(?P<count>\d{1,6})(?:@(?P<at>\d+(?:\.\d+)?))?")
 _LABELLED: Final = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^@\s]*)(?:@(?P<at>\d+(?:\.\d+)?))?")
 _SHAPED: Final = re.compile(r"\d+cpu-")
 _QUEUE_FIELDS: Final = ("weight", "policy", "maxRunningUnits", "parent")
+
+
+def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
+    """The labels of an object."""
+    return (body.get("metadata") or {}).get("labels") or {}
 
 
 class Drain(msgspec.Struct, frozen=True):
@@ -43,8 +52,7 @@ class Drain(msgspec.Struct, frozen=True):
 
     def touches(self, node: Mapping[str, Any]) -> bool:
         """Whether a node is one of them."""
-        labels = (node.get("metadata") or {}).get("labels") or {}
-        return bool(labels.get(self.key) == self.value)
+        return bool(labels_of(node).get(self.key) == self.value)
 
 
 class More(msgspec.Struct, frozen=True):
@@ -72,13 +80,29 @@ class Variation(msgspec.Struct, frozen=True):
 
     def applied(self, history: History) -> History:
         """The history with more nodes, more pods and other queues; drains happen as it runs."""
-        objects = [*_with_queues(history.objects, self.queue_fields)]
-        objects.extend(each for more in self.nodes for each in _nodes(more, history))
-        pods = [*history.pods, *(pod for more in self.bursts for pod in _burst(more, history))]
+        _must_be_in_time(self, history)
         for drain in self.drains:
             _must_match(drain, history)
-        pods.sort(key=lambda pod: pod.came)
-        return msgspec.structs.replace(history, objects=objects, pods=pods)
+        objects = _with_queues(history.objects, self.queue_fields)
+        _must_have_parents(self.queue_fields, objects)
+        taken = {each.name for each in (*objects, *history.changes) if each.kind is NODE}
+        nodes = [node for more in self.nodes for node in _nodes(more, history, taken)]
+        held = _keys(history)
+        bursts = (pod for more in self.bursts for pod in _burst(more, history, held))
+        return msgspec.structs.replace(
+            history,
+            objects=[*objects, *(node for node in nodes if not node.time_s)],
+            changes=sorted(
+                (*history.changes, *(node for node in nodes if node.time_s)),
+                key=lambda change: change.time_s,
+            ),
+            pods=sorted((*history.pods, *bursts), key=lambda pod: pod.came),
+        )
+
+    def new_queues(self, history: History) -> list[str]:
+        """Queues that a history does not have, and that are made."""
+        known = {each.name for each in history.objects if each.kind is QUEUE}
+        return [name for name in self.queue_fields if name not in known]
 
     def queues(self, history: History) -> list[Queue]:
         """The queues of a history that ``applied`` has made, as the plane is told of them."""
@@ -151,7 +175,7 @@ def _queue(text: str) -> tuple[str, dict[str, Any]]:
             changed[field] = value
         else:
             known = [*_QUEUE_FIELDS, "limit.RESOURCE", "guarantee.RESOURCE"]
-            raise UnknownNameError("queue field", field, known)
+            raise UnknownNameError(f"field of --queue-share {name}", field, known)
     return name, changed
 
 
@@ -185,20 +209,31 @@ def _merge(spec: dict[str, Any], changed: Mapping[str, Any]) -> None:
             spec[field] = value
 
 
-def _nodes(more: More, history: History) -> list[Change]:
+def _nodes(more: More, history: History, taken: set[str]) -> Iterator[Change]:
     """More nodes, like one that there is or of a shape."""
     if _SHAPED.match(more.like):
-        shapes = nodes_like(f"{more.like}:{more.count}", "more", "--add-nodes")
-        bodies = [msgspec.json.decode(node_body(node)) for node in shapes]
-        return [_node(body["metadata"]["name"], body) for body in bodies]
-    model = next((e for e in history.objects if e.kind is NODE and e.name == more.like), None)
-    if model is None:
-        hint = "name a node of the recording, or a shape such as 64cpu-256gib"
-        raise NotFoundError("node", more.like, hint)
-    return [_node(f"{more.like}-more-{i}", model.body) for i in range(1, more.count + 1)]
+        shapes = nodes_like(f"{more.like}:1", "more", "--add-nodes")
+        models, stem = [msgspec.json.decode(node_body(shape)) for shape in shapes], "more"
+    else:
+        found = {each.name: each.body for each in history.objects if each.kind is NODE}
+        if more.like not in found:
+            hint = "name a node of the recording, or a shape such as 64cpu-256gib"
+            raise _missing("--add-nodes: node", more.like, found, hint)
+        models, stem = [found[more.like]], f"{more.like}-more"
+    for like in models:
+        for name in _names(stem, more.count, taken):
+            yield _node(name, like, more.at)
 
 
-def _node(name: str, like: Mapping[str, Any]) -> Change:
+def _names(stem: str, count: int, taken: set[str]) -> Iterator[str]:
+    """So many names that nobody has; they are taken from now on."""
+    free = (name for i in itertools.count(1) if (name := f"{stem}-{i}") not in taken)
+    for name in itertools.islice(free, count):
+        taken.add(name)
+        yield name
+
+
+def _node(name: str, like: Mapping[str, Any], at: float) -> Change:
     body = deepcopy(dict(like))
     meta = body["metadata"]
     meta["name"] = name
@@ -206,35 +241,77 @@ def _node(name: str, like: Mapping[str, Any]) -> Change:
     meta.pop("creationTimestamp", None)
     if HOSTNAME in (meta.get("labels") or {}):
         meta["labels"][HOSTNAME] = name
-    return Change(0.0, What.ADDED, NODE, "", name, "", body)
+    return Change(at, What.ADDED, NODE, "", name, "", body)
 
 
-def _burst(more: More, history: History) -> list[PodHistory]:
+def _burst(more: More, history: History, taken: set[str]) -> Iterator[PodHistory]:
     """More pods like one of the recording."""
     namespace, _, name = more.like.rpartition("/")
     namespace = namespace or "default"
     found = (pod for pod in history.pods if (pod.namespace, pod.name) == (namespace, name))
     model = next(found, None)
     if model is None:
-        raise NotFoundError("pod", f"{namespace}/{name}", "name a pod of the recording")
-    ran = model.ran_for
-    made = []
-    for i in range(1, more.count + 1):
+        hint = "name a pod of the recording as NAMESPACE/POD"
+        raise _missing("--burst: pod", f"{namespace}/{name}", _keys(history), hint)
+    bound = more.at + A_MOMENT if model.ran_for < inf else inf
+    for key in _names(f"{namespace}/{name[:230]}-burst", more.count, taken):
         body = deepcopy(model.body)
-        body["metadata"]["name"] = copy = f"{name[:230]}-burst-{i}"
-        left = more.at + ran if ran < inf else inf
-        bound = more.at if ran < inf else inf
-        made.append(
-            msgspec.structs.replace(
-                model, name=copy, body=body, came=max(more.at, 0.001), bound=bound, left=left,
-                fixed=False, node="",
-            )
-        )  # fmt: skip
-    return made
+        body["metadata"]["name"] = copy = key.rpartition("/")[2]
+        left = bound + model.ran_for
+        yield msgspec.structs.replace(
+            model, name=copy, body=body, came=more.at, bound=bound, left=left, fixed=False, node=""
+        )
+
+
+def _keys(history: History) -> set[str]:
+    """Its pods by namespace and name."""
+    return {f"{pod.namespace}/{pod.name}" for pod in history.pods}
+
+
+# ---------------------------------------------------------------- refusing
+
+
+def _missing(what: str, name: str, known: Iterable[str], hint: str) -> NotFoundError:
+    """Something that the recording does not have; what looks like it is named."""
+    near = " or ".join(UnknownNameError(what, name, known).nearest)
+    return NotFoundError(what, quoted(name), f"did you mean {near}?" if near else hint)
 
 
 def _must_match(drain: Drain, history: History) -> None:
     """A drain that touches no node is a mistake."""
-    if not any(each.kind is NODE and drain.touches(each.body) for each in history.objects):
-        hint = "name a label that some node of the recording has"
-        raise NotFoundError("node with label", f"{drain.key}={drain.value}", hint)
+    nodes = [each.body for each in history.objects if each.kind is NODE]
+    if any(map(drain.touches, nodes)):
+        return
+    known = {f"{key}={value}" for node in nodes for key, value in labels_of(node).items()}
+    hint = "name a label that some node of the recording has"
+    raise _missing("--drain: node with label", f"{drain.key}={drain.value}", known, hint)
+
+
+def _must_be_in_time(variation: Variation, history: History) -> None:
+    """What would come after the end would silently never come."""
+    for option, words in (
+        ("--add-nodes", variation.nodes),
+        ("--drain", variation.drains),
+        ("--burst", variation.bursts),
+    ):
+        for word in words:
+            if word.at > history.seconds:
+                expected = f"a second of the recording, 0..{history.seconds:g}"
+                raise InputError(option, f"@{word.at:g}", expected)
+
+
+def _must_have_parents(fields: Mapping[str, Mapping[str, Any]], objects: Sequence[Change]) -> None:
+    """A parent that is not there, or below its own child, would leave the queue without one."""
+    queues = [each for each in objects if each.kind is QUEUE]
+    parents = {each.name: (each.body.get("spec") or {}).get("parent") for each in queues}
+    for name, changed in fields.items():
+        option, parent = f"--queue-share {name}:parent", changed.get("parent")
+        if parent and parent not in parents:
+            hint = "name a queue of the recording, or make it with a --queue-share of its own"
+            raise _missing(f"{option}: queue", parent, parents, hint)
+        above: list[str] = []
+        while parent in parents and parent not in above:
+            above.append(parent)
+            parent = parents[parent]
+        if name in above:
+            raise InputError(option, above[0], f"a queue that is not {name} or below it")

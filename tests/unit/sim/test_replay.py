@@ -127,6 +127,29 @@ def test_a_burst_brings_pods_like_the_recorded_one(history: History) -> None:
     assert (done.outcomes.pods, done.outcomes.pending) == (8, 5)
 
 
+def test_what_is_asked_for_twice_comes_twice(history: History) -> None:
+    words: tuple[list[str], ...] = (
+        ["a:1", "a:2", "96cpu-256gib:1", "96cpu-256gib:1"],
+        [],
+        ["waits:1@3", "waits:2@4"],
+        [],
+    )
+    done = replayed(history, read_variation(*words))
+    assert (done.outcomes.refused, done.outcomes.pods) == (0, 6)
+    varied = read_variation(*words).applied(history)
+    assert len([each for each in varied.objects if each.kind is NODE]) == 7
+
+
+def test_nodes_that_come_later_help_from_then_on(history: History) -> None:
+    assert replayed(history, vary(nodes="a:1@3")).outcomes.max_wait_s == 1.0
+
+
+def test_a_burst_comes_to_a_recording_of_one_moment(history: History) -> None:
+    now = msgspec.structs.replace(history, pods=history.pods[:1], changes=[], seconds=0.0)
+    done = replayed(now, vary(bursts="default/before:2"))
+    assert (done.outcomes.pods, done.outcomes.placed) == (2, 1)
+
+
 def test_a_queue_may_get_another_weight(history: History) -> None:
     varied = vary(queues="batch:weight=3,limit.cpu=100").applied(history)
     (queue,) = vary(queues="batch:weight=3").queues(varied)
