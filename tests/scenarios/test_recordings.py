@@ -115,6 +115,12 @@ def test_a_recording_that_was_cut_off_is_taken_up_to_there(tmp_path: Path) -> No
     assert (found.exit_code, "was cut off" in found.stderr) == (0, True)
 
 
+@pytest.mark.parametrize("words", [("--policy", "packing", "--policy", "x"), ("--burst", "x:1")])
+def test_a_comparison_is_refused_before_any_side_of_it_runs(words: tuple[str, ...]) -> None:
+    found = stretto("compare", MONDAY, *words)
+    assert (found.exit_code in (2, 6), "replayed" in found.stderr) == (True, False)
+
+
 def test_a_queue_that_is_made_is_told() -> None:
     found = stretto("simulate", MONDAY, "--queue-share", "new:weight=3", "-q")
     assert (found.exit_code, "no queue of the recording; it is made" in found.stderr) == (0, True)

@@ -105,7 +105,7 @@ def compare_recording(common: Common, asked: WhatIf) -> None:
     history = _history(common, asked)
     plain = msgspec.structs.replace(asked, add_nodes=(), drain=(), burst=(), queue_share=())
     sides = [(REPLAYED, _replay(common, plain, history, REPLAYED))]
-    for policy in asked.policies or ("",):
+    for policy in dict.fromkeys(asked.policies) or ("",):
         if sides[-1][1].outcomes.partial:
             break
         name = f"{WHAT_IF}: {policy}" if policy else WHAT_IF
@@ -136,15 +136,18 @@ def recorded_side(history: "History") -> dict[str, Any]:
 def _history(common: Common, asked: WhatIf) -> "History":
     from stretto.inputs.recordings import load_recording
     from stretto.sim.histories import history_of
+    from stretto.sim.policies import check_policies
 
     if common.out is not None:
         from stretto.sim.plots import check_plots
 
         check_plots()
+    check_policies(asked.policies)
     recording = load_recording(asked.recording)
     if recording.cut_off:
         common.console.warn(f"{asked.recording} was cut off: taken up to its last whole line")
     history = history_of(recording)
+    asked.variation.applied(history)  # words that do not fit are told before any work
     for queue in asked.variation.new_queues(history):
         common.console.warn(f"--queue-share {queue}: no queue of the recording; it is made")
     return history
