@@ -22,6 +22,8 @@ def test_a_replay_stands_beside_what_was_recorded(tmp_path: Path) -> None:
     found = msgspec.json.decode(out.read_bytes())
     assert found["schema"] == "stretto.simulate.recording/v1"
     assert found["placed"] == found["recorded"]["placed"] == 94
+    for name in ("pods", "left_waiting", "pending"):
+        assert found[name] == found["recorded"][name]
     assert found["recorded"]["mean_wait_s"] == pytest.approx(found["mean_wait_s"], abs=0.01)
 
 

@@ -1,6 +1,7 @@
 """What ``simulate FILE`` and ``compare FILE`` share: a recording once more, varied or not."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -121,12 +122,16 @@ def compare_recording(common: Common, asked: WhatIf) -> None:
 
 def recorded_side(history: "History") -> dict[str, Any]:
     """What the recording itself says of its pods' waits."""
-    from stretto.sim.replay import recorded_waits
+    from stretto.sim.replay import asked_for, recorded_waits
 
-    waits = recorded_waits(history)
+    waits, asked = recorded_waits(history), asked_for(history)
     count = len(waits)
+    left = sum(pod.bound == inf and pod.left < inf for pod in asked)
     return {
+        "pods": len(asked),
         "placed": count,
+        "left_waiting": left,
+        "pending": len(asked) - count - left,
         "mean_wait_s": round(sum(waits) / count, 3) if count else 0.0,
         "p95_wait_s": round(waits[int(0.95 * (count - 1))], 3) if count else 0.0,
         "max_wait_s": round(waits[-1], 3) if count else 0.0,
@@ -221,7 +226,9 @@ def _plot(common: Common, sides: "Sequence[tuple[str, Replayed]]") -> None:
                 )
                 for colour, (name, done) in enumerate(sides)
             ]
-            pictures.append((resource, lines, Words(f"{resource} in use", "seconds", "% of all")))
+            pictures.append(
+                (resource, lines, Words(f"{resource} in use", "seconds", "% of all", from_0=True))
+            )
     waiting = [
         Line(
             name,
@@ -232,7 +239,7 @@ def _plot(common: Common, sides: "Sequence[tuple[str, Replayed]]") -> None:
         )
         for colour, (name, done) in enumerate(sides)
     ]
-    pictures.append(("pending", waiting, Words("pods that wait", "seconds", "pods")))
+    pictures.append(("pending", waiting, Words("pods that wait", "seconds", "pods", from_0=True)))
     for name, lines, words in pictures:
         target = common.out / f"{name}.png"
         sinks.write_whole(target, curves_png(lines, words))

@@ -49,6 +49,8 @@ class Words(msgspec.Struct, frozen=True):
     y: str
     #: Equal steps along it are equal factors.
     log_x: bool = False
+    #: The scale beside it begins at 0.
+    from_0: bool = False
 
 
 def check_plots() -> None:
@@ -114,6 +116,8 @@ def _finish(figure: "Figure", axes: "Axes", words: Words) -> bytes:
     axes.set_ylabel(words.y, fontsize=9)
     if words.log_x:
         axes.set_xscale("log")
+    if words.from_0:
+        axes.set_ylim(bottom=0)
     axes.grid(visible=True, alpha=0.25)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

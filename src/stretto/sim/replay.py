@@ -95,6 +95,7 @@ class Replay:
         self._count = 0
         self._pods: dict[str, PodHistory] = {}
         self._coming: list[PodHistory] = []
+        self._to_come = 0
         self._started: dict[str, float] = {}
         self._granted: list[int] = []
         self._left_waiting: set[str] = set()
@@ -125,6 +126,8 @@ class Replay:
                 self._step(time)
                 idle = 0 if self._agenda or len(self._started) > before else idle + 1
                 told(time)
+            self._clock.set(max(self._history.seconds, self._clock.monotonic()))
+            self._look()  # nothing changes any more: as it is, it is until the end
         except KeyboardInterrupt:
             partial = True
         return self._result(partial)
@@ -144,13 +147,18 @@ class Replay:
                 there.append((POD, pod.body))
                 self._leaves_waiting(pod)
             else:
-                self._at(pod.came, partial(self._coming.append, pod))
+                self._to_come += 1
+                self._at(pod.came, partial(self._come, pod))
                 self._leaves_waiting(pod)
         self._create(there)
         for change in history.changes:
             self._at(change.time_s, partial(self._apply, change))
         for drain in self._drains:
             self._at(drain.at, partial(self._drain, drain))
+
+    def _come(self, pod: PodHistory) -> None:
+        self._to_come -= 1
+        self._coming.append(pod)
 
     def _leaves_waiting(self, pod: PodHistory) -> None:
         """A pod that was deleted without ever having had a node."""
@@ -184,7 +192,11 @@ class Replay:
         self._plane.run_until_idle()
         self._note_starts(time)
         self._submit_victims()
-        self._gauge.look(time, len(self._pods))
+        self._look()
+
+    def _look(self) -> None:
+        """Note how it stands; pods that are still to come wait for nothing."""
+        self._gauge.look(self._clock.monotonic(), len(self._pods) - self._to_come)
 
     # ------------------------------------------------------------ what happens
 
@@ -281,7 +293,7 @@ class Replay:
     # ------------------------------------------------------------ at the end
 
     def _result(self, partial: bool) -> Replayed:
-        asked = [pod for pod in self._history.pods if not pod.fixed and not _was_running(pod)]
+        asked = asked_for(self._history)
         waits = {
             _key(pod): self._started[_key(pod)] - pod.came
             for pod in asked
@@ -308,13 +320,14 @@ class Replay:
         return Replayed(outcomes, self._gauge.levels, waits)
 
 
+def asked_for(history: History) -> list[PodHistory]:
+    """Pods that came while it ran, or waited at its start, and for whom somebody decides."""
+    return [pod for pod in history.pods if not pod.fixed and not _was_running(pod)]
+
+
 def recorded_waits(history: History) -> list[float]:
     """Seconds from arrival to bind as they were recorded, of pods that came while it ran."""
-    return sorted(
-        pod.bound - pod.came
-        for pod in history.pods
-        if not pod.fixed and not _was_running(pod) and pod.bound < inf
-    )
+    return sorted(pod.bound - pod.came for pod in asked_for(history) if pod.bound < inf)
 
 
 def _was_running(pod: PodHistory) -> bool:

@@ -27,6 +27,11 @@ def test_the_same_curves_give_the_same_bytes() -> None:
     assert curves_png([line], WORDS) == curves_png([line], WORDS)
 
 
+def test_a_scale_may_begin_at_0() -> None:
+    line = Line("a", [0, 1], [20, 30])
+    assert curves_png([line], Words("title", "x", "y", from_0=True)) != curves_png([line], WORDS)
+
+
 def test_bars_are_stacked() -> None:
     assert bars_png({"T4": (60, 40), "G2": (10, 90)}, ("used", "free"), WORDS).startswith(PNG)
 

@@ -127,6 +127,13 @@ def test_a_burst_brings_pods_like_the_recorded_one(history: History) -> None:
     assert (done.outcomes.pods, done.outcomes.pending) == (8, 5)
 
 
+def test_pods_wait_from_when_they_come_and_curves_go_to_the_end(history: History) -> None:
+    levels = replayed(history).levels
+    assert {level.pending for level in levels if level.time_s < 2} == {0}
+    assert max(level.pending for level in levels) == 2
+    assert levels[-1].time_s == history.seconds
+
+
 def test_what_is_asked_for_twice_comes_twice(history: History) -> None:
     words: tuple[list[str], ...] = (
         ["a:1", "a:2", "96cpu-256gib:1", "96cpu-256gib:1"],
