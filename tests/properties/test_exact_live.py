@@ -218,7 +218,8 @@ def test_a_pod_goes_where_the_library_would_put_it(data: st.DataObject) -> None:
     wanted = world.plane.library().decide(asked)
     world.plane.submit_pod(asked)
     world.plane.settle()
-    assert world.plane.node_of(*reversed(wanted.pod.key)) == (wanted.best or [""])[0]
+    namespace, name, _ = wanted.pod.key
+    assert world.plane.node_of(name, namespace) == (wanted.best or [""])[0]
     assert world.plane.said.get(asked.metadata.name, "") == wanted.message
 
 
