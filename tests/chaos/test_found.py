@@ -158,3 +158,15 @@ def test_a_pod_whose_deletion_was_lost_frees_its_room_though_a_namesake_runs(pro
     rig.placed(make_pod("first", cpu="1"), make_pod("second", cpu="1"))
     rig.settle(65.0)
     assert rig.node_of("second") == former != rig.node_of("first")
+
+
+def test_a_gang_that_leaves_several_nodes_frees_on_each_what_it_holds_there() -> None:
+    rig = Rig(*(make_node(name, gpus=2) for name in ("n1", "n2")))
+    rig.group("weak", 2)
+    rig.placed(make_pod("b", gpus=1, node="n2", priority=9))
+    rig.placed(*(make_pod(f"w{n}", gpus=1, node=f"n{n}", group="weak") for n in (1, 2)))
+    rig.placed(make_pod("a", gpus=1, node="n1", priority=9))
+    rig.group("strong", 2)
+    rig.submit(*(make_pod(f"s{n}", gpus=1, priority=9, group="strong") for n in (1, 2)))
+    rig.settle(30.0)
+    assert {rig.node_of(f"s{n}") for n in (1, 2)} == {"n1", "n2"}

@@ -56,13 +56,13 @@ class NodeByNode:
 
     def best(self, preemptor: Preemptor, wanted: Wanted, given: Circumstances) -> Candidate | None:
         """The best of the nodes that admit a preemptor and have enough amounts."""
-        rehearsal = self._rehearsal(given)
+        rehearsal, promised = self._rehearsal(given), self._promised(given.taken)
         best: tuple[tuple[Key, int], Candidate] | None = None
         looked = 0
         for band, slots in self._by_band(wanted):
             for slot in slots.tolist():
-                promised = _promised_on(slot, given.taken)
-                found = rehearsal.on_slot(preemptor, slot, given.kept, promised)
+                here = promised.get(slot, NOTHING_PROMISED)
+                found = rehearsal.on_slot(preemptor, slot, given.kept, here)
                 if found is None:
                     continue
                 looked += 1
@@ -100,13 +100,16 @@ class NodeByNode:
             seen |= mask
             yield band, np.flatnonzero(mask)
 
-
-def _promised_on(slot: int, taken: Sequence[Taken]) -> Promised:
-    """What a cycle has promised of a node so far."""
-    here = [each for each in taken if each.candidate.slot == slot]
-    if not here:
-        return NOTHING_PROMISED
-    return Promised(
-        tuple((each.class_id, each.candidate.devices) for each in here),
-        frozenset(row for each in here for row in each.candidate.leavers),
-    )
+    def _promised(self, taken: Sequence[Taken]) -> dict[int, Promised]:
+        """What a cycle has promised so far, by node: a gang leaves others than the promised too."""
+        claims: dict[int, list[tuple[int, int]]] = {}
+        going: dict[int, list[int]] = {}
+        for each in taken:
+            slot = each.candidate.slot
+            claims.setdefault(slot, []).append((each.class_id, each.candidate.devices))
+            for row in each.candidate.leavers:
+                going.setdefault(int(self._cluster.pods.slot[row]), []).append(row)
+        return {
+            slot: Promised(tuple(claims.get(slot, ())), frozenset(going.get(slot, ())))
+            for slot in claims.keys() | going.keys()
+        }
