@@ -151,6 +151,19 @@ def test_a_claim_for_one_pod_alone_is_free_again_when_the_pod_has_gone(site: Sit
     assert site.node_of("two") != ""
 
 
+def test_pods_that_come_again_together_under_their_names_leave_no_claim_taken(site: Site) -> None:
+    for name in "abcd":
+        site.volume(name)
+        site.claim(name, bound=name, mode="ReadWriteOncePod")
+    for node, other in (("n1", "c"), ("n0", "d")):
+        site.submit(*(using(f"web-{name}", name, node=node) for name in "ab"), using(other, other))
+        site.settle()
+        site.store.delete(POD, [Deletion("default", f"web-{name}") for name in "ab"])
+    site.submit(*(using(f"heir-{name}", name) for name in "ab"))
+    site.settle(30)
+    assert all(site.placements().values())
+
+
 def test_a_volume_with_a_zone_keeps_its_pod_there(site: Site) -> None:
     site.volume("disk", labels={ZONE: "z1"})
     site.claim("data", bound="disk")
