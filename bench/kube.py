@@ -28,7 +28,7 @@ COLUMNS = (
     "share (goal)",
     "p50 / p99 s",
     "kube-scheduler's",
-    "CPU us a pod",
+    "CPU us a pod, ours / theirs",
     "peak MB",
     "start to first binding, s",
 )
@@ -68,7 +68,7 @@ def cells(run: dict[str, Any], name: str, found: dict[str, Any]) -> list[str]:
         f"{shown(found['share_of_ceiling'], 2)} ({run['share']})",
         f"{shown(ours['p50_s'], 3)} / {shown(ours['p99_s'], 3)}",
         f"{shown(theirs.get('p50_s'), 3)} / {shown(theirs.get('p99_s'), 3)}",
-        shown(ours["cpu_us_per_pod"]),
+        f"{shown(ours['cpu_us_per_pod'])} / {shown(theirs.get('cpu_us_per_pod'))}",
         shown(ours["rss_mb"]),
         shown(ours["start_to_first_binding_s"], 1),
     ]
