@@ -19,6 +19,8 @@ import yaml
 from record import DOCS, commit, keep, machine, table, write
 
 HERE = Path(__file__).parent
+WORKLOADS = "workloads"
+"""The run of which there are plots; others have a name for what is special."""
 COLUMNS = (
     "workload",
     "pods/s",
@@ -34,10 +36,10 @@ COLUMNS = (
 )
 
 
-def measure(options: dict[str, Any]) -> dict[str, Any]:
-    """One run."""
+def measure(options: dict[str, Any], plots: Path | None) -> dict[str, Any]:
+    """One run; where there is a folder for plots it is drawn too."""
     words = [str(Path(sys.executable).parent / "stretto"), "bench", "kube", "--json", "-"]
-    words += ["--out", str(DOCS / "images")]
+    words += ["--out", str(plots)] if plots else []
     for key, value in options.items():
         words += [f"--{key}", str(value)]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
@@ -58,7 +60,7 @@ def cells(run: dict[str, Any], name: str, found: dict[str, Any]) -> list[str]:
     """One row of the page's table."""
     ours, theirs = found["stretto"], found["kube-scheduler"] or {}
     goal = run.get("ratio", {}).get(name)
-    label = name if run["name"] == "workloads" else f"{name}, {run['name']}"
+    label = name if run["name"] == WORKLOADS else f"{name}, {run['name']}"
     return [
         label,
         shown(ours["pods_per_s"]),
@@ -107,9 +109,10 @@ def main() -> None:
     for run in record["runs"]:
         options = {**run["options"], **instead}
         names = [] if asked.only not in run["name"] else options["workload"].split(",")
+        plots = DOCS / "images" if run["name"] == WORKLOADS else None
         for name in names:
             if name not in run["result"]:
-                run["result"] |= measure({**options, "workload": name})
+                run["result"] |= measure({**options, "workload": name}, plots)
                 keep("kube", record)
     if not asked.only and not asked.nodes:
         write_page(record)
