@@ -255,7 +255,15 @@ def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_pat
     [
         ("--set shards=0", "/shards"),
         ("--set replcas=3", "replcas"),
-        ("--set image.tag=latest", "image.tag: got latest"),
+        ("--set image.tag=latest", "image.tag: got latest, expected a version"),
+        (
+            r"--set 'podLabels.app\.kubernetes\.io/name=a'",
+            "podLabels: got app.kubernetes.io/name=a",
+        ),
+        (
+            r"--set 'podLabels.app\.kubernetes\.io/component=a'",
+            "by which the Deployments find their pods",
+        ),
         ("--set tls.secret=ours", "/tls"),
         ("--set roles.enabled=true,serviceAccount.create=false", "/serviceAccount/name"),
     ],

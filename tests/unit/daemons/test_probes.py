@@ -3,7 +3,6 @@
 import http.client
 import socket
 import ssl
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from stretto.base.errors import InputError
 from stretto.daemons.guard import Admission
 from stretto.daemons.probes import MOST_AT_ONCE, Certificate, Page, Probes, Served, address_of
+from tests.certificates import self_signed
 
 PAGES = {
     "/livez": lambda: Page(True, "ok\n"),
@@ -43,22 +43,13 @@ def served() -> Iterator[Probes]:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    return made(tmp_path_factory.mktemp("tls"), "one")
+    return self_signed(tmp_path_factory.mktemp("tls"), "one")
 
 
 @pytest.fixture(scope="module")
 def secure(certificate: Certificate) -> Iterator[Probes]:
     with Probes("0.0.0.0:0", Served(PAGES, GUARDED, certificate, Book())) as served:
         yield served
-
-
-def made(folder: Path, name: str) -> Certificate:
-    """A certificate that has signed itself."""
-    pair = Certificate(folder / f"{name}.crt", folder / f"{name}.key")
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    files = ["-keyout", str(pair.key), "-out", str(pair.cert), "-subj", f"/CN={name}"]
-    subprocess.run(["openssl", "req", "-x509", *curve, *files], check=True, capture_output=True)
-    return pair
 
 
 def ask(served: Probes, path: str, method: str = "GET") -> tuple[int, str]:
@@ -138,7 +129,7 @@ def test_a_certificate_that_is_none_is_bad_input(certificate: Certificate) -> No
 
 
 def test_a_certificate_that_was_renewed_is_taken_up(tmp_path: Path) -> None:
-    first, second = made(tmp_path, "first"), made(tmp_path, "second")
+    first, second = self_signed(tmp_path, "first"), self_signed(tmp_path, "second")
     with Probes("127.0.0.1:0", Served(PAGES, GUARDED, first)) as served:
         before = ssl.get_server_certificate(("127.0.0.1", served.port))
         for old, new in zip(first, second, strict=True):

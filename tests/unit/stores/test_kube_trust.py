@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,8 +15,14 @@ from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
 from stretto.stores.kube.access import Access, AccountAccess, KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
+from tests.certificates import self_signed
 from tests.unit.stores.kube_server import QUICK, Server, lines, pod
 from tests.unit.stores.test_kube import listed, polled
+
+FOR_LOOPBACK = (
+    "subjectAltName=IP:127.0.0.1",
+    "keyUsage=critical,digitalSignature,keyCertSign",
+)
 
 
 class Secure:
@@ -40,14 +45,7 @@ class Secure:
 
     def certify(self, name: str) -> None:
         """Show another certificate, by another authority: itself."""
-        pair = self.folder / f"{name}.crt", self.folder / f"{name}.key"
-        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt"]
-        command += ["ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}"]
-        command += ["-addext", "subjectAltName=IP:127.0.0.1"]
-        command += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign"]
-        command += ["-out", str(pair[0]), "-keyout", str(pair[1])]
-        subprocess.run(command, check=True, capture_output=True)
-        self.context.load_cert_chain(*pair)
+        self.context.load_cert_chain(*self_signed(self.folder, name, FOR_LOOPBACK))
 
     def trust(self, name: str) -> None:
         """The files of a pod's account and of a kubeconfig name another authority."""

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.stores.kube.access import KubeconfigAccess, Login
+from tests.certificates import self_signed
 
 SERVER = {"server": "https://127.0.0.1:1"}
 VERSION = "client.authentication.k8s.io/v1"
@@ -72,11 +72,9 @@ def test_the_kubeconfig_itself_is_read_again_when_the_server_says_no(tmp_path: P
 
 
 def test_certificates_come_from_files_or_stand_in_the_kubeconfig(tmp_path: Path) -> None:
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    command += ["-nodes", "-subj", "/CN=us", "-keyout", "key.pem", "-out", "cert.pem"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    names = {"client-certificate": "cert.pem", "client-key": "key.pem"}
-    first = of(tmp_path, names, **{"certificate-authority": "cert.pem"})
+    pair = self_signed(tmp_path, "us")
+    names = {"client-certificate": pair.cert.name, "client-key": pair.key.name}
+    first = of(tmp_path, names, **{"certificate-authority": pair.cert.name})
     inline = {
         f"{key}-data": base64.b64encode((tmp_path / file).read_bytes()).decode()
         for key, file in names.items()

@@ -1,0 +1,18 @@
+"""Certificates that have signed themselves, made by openssl."""
+
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from stretto.daemons.probes import Certificate
+
+
+def self_signed(folder: Path, name: str, extensions: Iterable[str] = ()) -> Certificate:
+    """A certificate of that common name and its key, as files; extensions as openssl has them."""
+    pair = Certificate(folder / f"{name}.crt", folder / f"{name}.key")
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    words += ["-nodes", "-subj", f"/CN={name}", "-out", str(pair.cert), "-keyout", str(pair.key)]
+    for extension in extensions:
+        words += ["-addext", extension]
+    subprocess.run(words, check=True, capture_output=True)
+    return pair
