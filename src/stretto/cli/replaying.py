@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 import msgspec
@@ -16,7 +16,7 @@ from stretto.explain.amounts import counted
 if TYPE_CHECKING:
     from stretto.sim.histories import History
     from stretto.sim.replay import Outcomes, Replayed
-    from stretto.sim.what_if import Variation
+    from stretto.sim.what_if import Drain, Variation
 
 AS_RECORDED: Final = "as recorded"
 REPLAYED: Final = "replayed"
@@ -87,10 +87,11 @@ def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def simulate_recording(common: Common, asked: WhatIf) -> "Outcomes":
     """One replay, with what was recorded beside it."""
-    history = _history(common, asked)
-    name = WHAT_IF if asked.policies or not asked.variation.is_nothing else REPLAYED
+    history, varied = _histories(common, asked)
+    variation = asked.variation
+    name = WHAT_IF if asked.policies or not variation.is_nothing else REPLAYED
     policy = asked.policies[0] if asked.policies else ""
-    done = _replay(common, asked, history, name, policy)
+    done = _replay(common, asked, _Side(name, varied, variation.drains, policy))
     recorded = recorded_side(history)
     _table(common, [(AS_RECORDED, recorded), (name, _shown(done.outcomes))])
     told = {"side": name, **msgspec.to_builtins(done.outcomes), "recorded": recorded}
@@ -103,14 +104,14 @@ def simulate_recording(common: Common, asked: WhatIf) -> "Outcomes":
 
 def compare_recording(common: Common, asked: WhatIf) -> None:
     """As it was beside what if: a replay without changes, then one for each policy."""
-    history = _history(common, asked)
-    plain = msgspec.structs.replace(asked, add_nodes=(), drain=(), burst=(), queue_share=())
-    sides = [(REPLAYED, _replay(common, plain, history, REPLAYED))]
+    history, varied = _histories(common, asked)
+    sides = [(REPLAYED, _replay(common, asked, _Side(REPLAYED, history)))]
     for policy in dict.fromkeys(asked.policies) or ("",):
         if sides[-1][1].outcomes.partial:
             break
         name = f"{WHAT_IF}: {policy}" if policy else WHAT_IF
-        sides.append((name, _replay(common, asked, history, name, policy)))
+        side = _Side(name, varied, asked.variation.drains, policy)
+        sides.append((name, _replay(common, asked, side)))
     recorded = recorded_side(history)
     _table(common, [(AS_RECORDED, recorded), *((name, _shown(d.outcomes)) for name, d in sides)])
     told = [{"side": name, **msgspec.to_builtins(done.outcomes)} for name, done in sides]
@@ -138,7 +139,8 @@ def recorded_side(history: "History") -> dict[str, Any]:
     }
 
 
-def _history(common: Common, asked: WhatIf) -> "History":
+def _histories(common: Common, asked: WhatIf) -> "tuple[History, History]":
+    """As it was, and what if: words that do not fit are told before any side runs."""
     from stretto.inputs.recordings import load_recording
     from stretto.sim.histories import history_of
     from stretto.sim.policies import check_policies
@@ -151,34 +153,47 @@ def _history(common: Common, asked: WhatIf) -> "History":
     recording = load_recording(asked.recording)
     if recording.cut_off:
         common.console.warn(f"{asked.recording} was cut off: taken up to its last whole line")
-    history = history_of(recording)
-    asked.variation.applied(history)  # words that do not fit are told before any work
-    for queue in asked.variation.new_queues(history):
+    history, variation = history_of(recording), asked.variation
+    varied = variation.applied(history)
+    for queue in variation.new_queues(history):
         common.console.warn(f"--queue-share {queue}: no queue of the recording; it is made")
-    return history
+    return history, varied
 
 
-def _replay(
-    common: Common, asked: WhatIf, history: "History", name: str, policy: str = ""
-) -> "Replayed":
+class _Side(NamedTuple):
+    """One side of a comparison."""
+
+    #: How it is called.
+    name: str
+    #: What happens.
+    history: "History"
+    #: Nodes that are emptied as it happens.
+    drains: "Sequence[Drain]" = ()
+    #: Policy; empty for the profile's own.
+    policy: str = ""
+
+
+def _replay(common: Common, asked: WhatIf, side: _Side) -> "Replayed":
     """One side."""
     from stretto.cli.plugins import tell, warn_unused
     from stretto.sim.live_setup import Rules, Settings, chosen_source
     from stretto.sim.replay import Replay
 
-    source = chosen_source("default", policy, asked.profile, asked.plugins)
+    source = chosen_source("default", side.policy, asked.profile, asked.plugins)
     rules = Rules(source, plugins=asked.plugins)
-    replay = Replay(history, asked.variation, rules, Settings(asked.shards, common.seed))
+    replay = Replay(side.history, side.drains, rules, Settings(asked.shards, common.seed))
     warn_unused(common.console, asked.plugins, replay.profile)
-    with common.console.progress(name, max(1, int(history.seconds))) as bar:
+    with common.console.progress(side.name, max(1, int(side.history.seconds))) as bar:
         done = replay.run(lambda time: bar.update(int(time)))
     tell(common.console, replay.profile)
     found = done.outcomes
     if found.partial:
-        covered = f"{found.seconds:g} of {history.seconds:g} s"
-        common.console.warn(f"{name}: interrupted, figures are of {covered}")
+        covered = f"{found.seconds:g} of {side.history.seconds:g} s"
+        common.console.warn(f"{side.name}: interrupted, figures are of {covered}")
     if found.refused:
-        common.console.warn(f"{name}: {counted(found.refused, 'object')} refused: {found.refusal}")
+        common.console.warn(
+            f"{side.name}: {counted(found.refused, 'object')} refused: {found.refusal}"
+        )
     return done
 
 

@@ -9,7 +9,7 @@ modelled.
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import inf
 from typing import Any, Final
@@ -25,7 +25,7 @@ from stretto.plane import Plane, Step
 from stretto.sim.gauge import Gauge, Level
 from stretto.sim.histories import History, PodHistory
 from stretto.sim.live_setup import Rules, Settings, build_plane
-from stretto.sim.what_if import Drain, Variation
+from stretto.sim.what_if import Drain, queues_of
 from stretto.sim.world import POLLED
 from stretto.state.lifecycle import PodState
 from stretto.stores.memory import MemoryStore
@@ -85,10 +85,17 @@ class Replay:
     """Runs one history, varied or as it was."""
 
     def __init__(
-        self, history: History, variation: Variation, rules: Rules, settings: Settings
+        self, history: History, drains: Sequence[Drain], rules: Rules, settings: Settings
     ) -> None:
-        """Put the start into a store and build the plane over it."""
-        self._history = history = variation.applied(history)
+        """Put the start into a store and build the plane over it.
+
+        Args:
+            history: as a variation has made it, or as it was.
+            drains: nodes that are emptied as it runs.
+            rules: who decides.
+            settings: how.
+        """
+        self._history = history
         self._clock = ManualClock()
         self._store = MemoryStore(self._clock, Rng(settings.seed).child("replay"))
         self._agenda: list[tuple[float, int, _Action]] = []
@@ -101,12 +108,12 @@ class Replay:
         self._left_waiting: set[str] = set()
         self._evicted = 0
         self._refusals: list[str] = []
-        self._drains = variation.drains
+        self._drains = drains
         self._drained: set[str] = set()
         self._begin(history)
         names = settings.scheduler_names | history.scheduler_names
         settings = settings._replace(scheduler_names=names)
-        queues = variation.queues(history)
+        queues = queues_of(history)
         self._plane: Plane = build_plane(rules, settings, queues, self._store, self._clock)
         self._plane.observers.append(self._observe)
         self._watch = self._store.watch(POD, self._store.version)

@@ -104,11 +104,6 @@ class Variation(msgspec.Struct, frozen=True):
         known = {each.name for each in history.objects if each.kind is QUEUE}
         return [name for name in self.queue_fields if name not in known]
 
-    def queues(self, history: History) -> list[Queue]:
-        """The queues of a history that ``applied`` has made, as the plane is told of them."""
-        found = [each for each in history.objects if each.kind is QUEUE]
-        return [decode_as(Queue, msgspec.json.encode(each.body)) for each in found]
-
     @property
     def is_nothing(self) -> bool:
         """Whether all is as it was."""
@@ -180,6 +175,12 @@ def _queue(text: str) -> tuple[str, dict[str, Any]]:
 
 
 # ---------------------------------------------------------------- applying
+
+
+def queues_of(history: History) -> list[Queue]:
+    """The queues of a history, as the plane is told of them."""
+    found = [each for each in history.objects if each.kind is QUEUE]
+    return [decode_as(Queue, msgspec.json.encode(each.body)) for each in found]
 
 
 def _with_queues(

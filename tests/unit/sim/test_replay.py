@@ -24,7 +24,7 @@ from stretto.sim.histories import History, history_of
 from stretto.sim.live_setup import Rules, Settings
 from stretto.sim.replay import Replay, Replayed, recorded_waits
 from stretto.sim.taking import RECORDED, Taking, kinds_of
-from stretto.sim.what_if import AS_IT_WAS, Variation, read_variation
+from stretto.sim.what_if import AS_IT_WAS, Variation, queues_of, read_variation
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod
 
@@ -79,7 +79,7 @@ def history(recording: Recording) -> History:
 
 
 def replayed(history: History, variation: Variation = AS_IT_WAS) -> Replayed:
-    return Replay(history, variation, Rules("default"), Settings()).run()
+    return Replay(variation.applied(history), variation.drains, Rules("default"), Settings()).run()
 
 
 def vary(**words: str) -> Variation:
@@ -159,7 +159,7 @@ def test_a_burst_comes_to_a_recording_of_one_moment(history: History) -> None:
 
 def test_a_queue_may_get_another_weight(history: History) -> None:
     varied = vary(queues="batch:weight=3,limit.cpu=100").applied(history)
-    (queue,) = vary(queues="batch:weight=3").queues(varied)
+    (queue,) = queues_of(varied)
     assert (queue.metadata.name, queue.spec.weight) == ("batch", 3)
 
 
