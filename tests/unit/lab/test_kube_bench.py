@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
-from stretto.api.kinds import POD_GROUP
+from stretto.api.kinds import POD, POD_GROUP
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.cli.main import cli
 from stretto.lab.kube import bench
 from stretto.lab.kube.bench_asked import WORKLOADS, KubeBench
-from stretto.lab.kube.bench_replay import Replayed, WritePlan, addressed, replay, writes_of
-from stretto.lab.kube.bench_rounds import Drain, Round
+from stretto.lab.kube.bench_replay import WritePlan, addressed, replay, writes_of
+from stretto.lab.kube.bench_rounds import Ceiling, Drain, Round
 from stretto.lab.kube.bench_shapes import (
     MEASURED,
     Counts,
@@ -21,7 +21,7 @@ from stretto.lab.kube.bench_shapes import (
 )
 from stretto.lab.kube.bench_sides import Usage
 from stretto.lab.kube.bench_warm import NODES, Rehearsal
-from stretto.lab.kube.bench_watch import Curve, curve_of
+from stretto.lab.kube.bench_watch import Curve, Stretch, curve_of
 from stretto.stores.store import Bind, Eviction, Patch
 
 
@@ -59,7 +59,7 @@ def test_a_replay_sends_the_writes_that_were_seen_to_the_same_pods_elsewhere() -
     first, second = rehearsed("basic"), Rehearsal(shape_named("basic"))
     second.seen.look(0)
     plan = addressed(writes_of(first.seen), second.seen.uid_of)
-    done = replay(second.store, plan, second.clock)
+    done = replay(second.store, plan)
     second.seen.look(0)
     assert (done.bound, done.failed) == (len(first.seen.bound), 0)
     assert second.seen.node_of == first.seen.node_of
@@ -76,7 +76,7 @@ def test_what_gangs_were_told_is_replayed_too() -> None:
         ("gang-0", "Pending"),
         ("gang-0", "Scheduled"),
     ]
-    assert replay(second.store, plan, second.clock).failed == 0
+    assert replay(second.store, plan).failed == 0
     second.seen.look(0)
     assert second.seen.told == first.seen.told
 
@@ -86,8 +86,35 @@ def test_a_replay_counts_what_was_not_taken() -> None:
     plan = WritePlan(
         [Bind(MEASURED, "nobody", "u", "node-00000")], [Eviction(MEASURED, "nobody", "u")]
     )
-    done = replay(trial.store, plan, trial.clock)
+    done = replay(trial.store, plan)
     assert (done.bound, done.failed) == (0, 2)
+
+
+def test_a_side_is_timed_from_just_before_its_first_write_to_its_last_binding() -> None:
+    trial = Rehearsal(shape_named("basic"))
+    stretch = Stretch(trial.seen)
+    stretch.look(5.0)
+    pods = trial.store.list(POD).records
+    waiting = [Bind(pod.namespace, pod.name, pod.uid, "node-00000") for pod in pods if not pod.node]
+    for bind, pause in zip(waiting, (0.25, 1.0), strict=False):
+        trial.store.bind([bind])
+        stretch.look(pause)
+    stretch.look(3.0)
+    assert (stretch.bound, stretch.to_binding, stretch.since_binding) == (2, 1.25, 3.0)
+
+
+def test_a_stretch_also_knows_when_the_last_write_of_another_kind_was_seen() -> None:
+    trial = Rehearsal(shape_named("preemption"))
+    stretch = Stretch(trial.seen)
+    pods = trial.store.list(POD).records
+    waiting = next(pod for pod in pods if not pod.node)
+    running = next(pod for pod in pods if pod.node)
+    trial.store.bind([Bind(waiting.namespace, waiting.name, waiting.uid, "node-00000")])
+    stretch.look(0.5)
+    trial.store.evict([Eviction(running.namespace, running.name, running.uid)])
+    stretch.look(2.0)
+    stretch.look(1.0)
+    assert (stretch.to_binding, stretch.to_write, stretch.since_write) == (0.5, 2.5, 1.0)
 
 
 def test_a_curve_rises_from_the_first_pod_to_the_last_binding() -> None:
@@ -109,9 +136,10 @@ def test_figures_are_medians_over_the_rounds() -> None:
         "stretto": [drained(900.0, 0.1, 0.2), drained(1100.0, 0.3, 0.4)],
         "kube-scheduler": [drained(200.0, 1.0), drained(300.0, 2.0)],
     }
-    ceilings = [Replayed(0.1, 100, 0), Replayed(0.0625, 100, 2)]
+    ceilings = [Ceiling(100, 0.1, 0), Ceiling(100, 0.0625, 2)]
     found = bench.result_of(Counts(0, 100, 2), NODES, sides, ceilings)
     assert (found.api_ceiling_per_s, found.replay_failed) == (1300.0, 2)
+    assert found.ceiling_rounds_per_s == [1000.0, 1600.0]
     assert (found.ratio, found.share_of_ceiling) == (4.0, 0.769)
     ours = found.stretto
     assert (ours.pods_per_s, ours.p50_s, ours.p99_s) == (1000.0, 0.2, 0.4)

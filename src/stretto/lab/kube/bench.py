@@ -14,8 +14,7 @@ import msgspec
 
 from stretto.base.clock import Clock
 from stretto.lab.kube.bench_asked import KUBE_SCHEDULER, STRETTO, KubeBench
-from stretto.lab.kube.bench_replay import Replayed
-from stretto.lab.kube.bench_rounds import Round, ceiling, measure
+from stretto.lab.kube.bench_rounds import Ceiling, Round, ceiling, measure
 from stretto.lab.kube.bench_shapes import Counts, Shape, counts_of, shape_named
 from stretto.lab.kube.bench_warm import warm_kernels
 from stretto.lab.kube.bench_watch import Curve
@@ -64,6 +63,8 @@ class WorkloadResult(msgspec.Struct, frozen=True):
     kube_scheduler: Side | None
     #: Pods a second when the same writes are replayed raw; ``None`` where nothing was bound.
     api_ceiling_per_s: float | None
+    #: The same in each round.
+    ceiling_rounds_per_s: list[float | None]
     #: Our rate over the other's.
     ratio: float | None
     #: Our rate over the ceiling.
@@ -78,7 +79,7 @@ class _Rounds(NamedTuple):
     #: By side.
     sides: dict[str, list[Round]]
     #: The ceilings.
-    ceilings: list[Replayed]
+    ceilings: list[Ceiling]
 
 
 def run_kube_bench(
@@ -146,18 +147,20 @@ def _workload(shape: Shape, asked: KubeBench, clock: Clock, told: Told) -> Workl
 
 
 def result_of(
-    counts: Counts, nodes: int, sides: Mapping[str, Sequence[Round]], ceilings: Sequence[Replayed]
+    counts: Counts, nodes: int, sides: Mapping[str, Sequence[Round]], ceilings: Sequence[Ceiling]
 ) -> WorkloadResult:
     """The figures of a workload from its rounds."""
     ours = side_of(sides[STRETTO], counts)
     theirs = side_of(sides[KUBE_SCHEDULER], counts) if KUBE_SCHEDULER in sides else None
-    top = _median([each.bound / each.seconds for each in ceilings if each.bound])
+    tops = [each.bound / each.seconds if each.bound else None for each in ceilings]
+    top = _median(tops)
     return WorkloadResult(
         nodes,
         counts,
         ours,
         theirs,
         _rounded(top, 1),
+        [_rounded(each, 1) for each in tops],
         _over(ours.pods_per_s, None if theirs is None else theirs.pods_per_s),
         _over(ours.pods_per_s, top),
         sum(each.failed for each in ceilings),

@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 import msgspec
 
 from stretto.api.kinds import POD, POD_GROUP
-from stretto.base.clock import Clock, WallClock
 from stretto.base.rng import Rng
 from stretto.lab.kube.bench_shapes import MEASURED, RUNNING
 from stretto.lab.kube.bench_watch import Onlooker
@@ -50,11 +49,9 @@ class WritePlan(msgspec.Struct, frozen=True):
         return binds + evictions + len(self.nominations) + len(self.statuses)
 
 
-class Replayed(msgspec.Struct, frozen=True):
-    """How it went."""
+class Taken(msgspec.Struct, frozen=True):
+    """What the server made of it."""
 
-    #: Seconds from the first write to the last answer.
-    seconds: float
     #: Bindings that were taken.
     bound: int
     #: Writes of any kind that were not taken.
@@ -83,9 +80,8 @@ def addressed(plan: WritePlan, uids: Mapping[str, str]) -> WritePlan:
     return know(plan, binds=binds, evictions=going)
 
 
-def replay(store: Store, plan: WritePlan, clock: Clock) -> Replayed:
+def replay(store: Store, plan: WritePlan) -> Taken:
     """Send everything and wait for every answer."""
-    began = clock.monotonic()
     with ThreadPoolExecutor(2) as threads:
         rest = [
             threads.submit(_all, plan.evictions, store.evict),
@@ -94,7 +90,7 @@ def replay(store: Store, plan: WritePlan, clock: Clock) -> Replayed:
         nominated = _all(plan.nominations, lambda some: store.patch_status(POD, some))
         bound = _all(plan.binds, store.bind)
         sent = nominated + sum(each.result() for each in rest)
-    return Replayed(clock.monotonic() - began, bound, len(plan) - bound - sent)
+    return Taken(bound, len(plan) - bound - sent)
 
 
 def warm_up(store: Store) -> None:
@@ -119,11 +115,10 @@ def main(words: Sequence[str]) -> int:
     """Replay a plan from a file and write to another how it went."""
     kubeconfig, source, target = map(Path, words)
     plan = msgspec.json.decode(source.read_bytes(), type=WritePlan)
-    clock = WallClock()
     store = KubeStore(KubeconfigAccess(kubeconfig), Rng(0), PATIENT)
     try:
         warm_up(store)
-        done = replay(store, plan, clock)
+        done = replay(store, plan)
     finally:
         store.close()
     target.write_bytes(msgspec.json.encode(done))

@@ -105,9 +105,9 @@ class Onlooker:
             self.nominated.add(record.name)
 
     @property
-    def has_begun(self) -> bool:
-        """Whether a scheduler has written anything yet: a binding, a nomination, an eviction."""
-        return bool(self.bound or self.nominated or self.left)
+    def writes(self) -> int:
+        """How many writes of a scheduler there were: bindings, nominations, evictions, statuses."""
+        return len(self.bound) + len(self.nominated) + len(self.left) + len(self.told)
 
     def waits(self, names: Sequence[str]) -> list[float]:
         """Seconds from seen to seen bound of each pod; infinity for one that is not bound."""
@@ -124,6 +124,49 @@ class Onlooker:
         """Watch no more."""
         for watch in self._watches:
             watch.close()
+
+
+class Stretch:
+    """The time from just before the first write that is seen."""
+
+    def __init__(self, seen: Onlooker) -> None:
+        """From now on."""
+        self._seen = seen
+        self._before = self._bound_at = self._wrote_at = seen.looked_at
+        self._writes = seen.writes
+        #: Pods seen bound.
+        self.bound = 0
+
+    def look(self, pause: float) -> None:
+        """Look once more, after a pause."""
+        seen = self._seen
+        if not seen.writes:
+            self._before = seen.looked_at
+        seen.look(pause)
+        if len(seen.bound) > self.bound:
+            self.bound, self._bound_at = len(seen.bound), seen.looked_at
+        if seen.writes > self._writes:
+            self._writes, self._wrote_at = seen.writes, seen.looked_at
+
+    @property
+    def to_binding(self) -> float:
+        """Seconds to the last binding so far."""
+        return self._bound_at - self._before
+
+    @property
+    def to_write(self) -> float:
+        """Seconds to the last write so far."""
+        return self._wrote_at - self._before
+
+    @property
+    def since_binding(self) -> float:
+        """Seconds since the last binding."""
+        return self._seen.looked_at - self._bound_at
+
+    @property
+    def since_write(self) -> float:
+        """Seconds since the last write of any kind."""
+        return self._seen.looked_at - self._wrote_at
 
 
 def curve_of(created: Sequence[float], bound: Sequence[float]) -> Curve:
