@@ -14,6 +14,8 @@ from concurrent.futures import Future
 from itertools import islice
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from stretto.api.kinds import POD
 from stretto.state.cluster import Cluster
 from stretto.state.evictions import Nomination
@@ -155,12 +157,14 @@ class Nominees:
 
         Those whose bind is under way are looked at again.
         """
-        pods = self._cluster.pods
-        for row, serial in list(self._ripe.items()):
-            if pods.serial[row] == serial and pods.state[row] == PodState.ASSUMED:
-                continue
-            del self._ripe[row]
-            if pods.serial[row] == serial and pods.slot[row] == NO_SLOT:
+        if not self._ripe:
+            return
+        pods, count = self._cluster.pods, len(self._ripe)
+        rows = np.fromiter(self._ripe, np.int64, count)
+        same = pods.serial[rows] == np.fromiter(self._ripe.values(), np.int64, count)
+        on_the_way = same & (pods.state[rows] == PodState.ASSUMED)
+        for row in rows[~on_the_way].tolist():
+            if pods.serial[row] == self._ripe.pop(row) and pods.slot[row] == NO_SLOT:
                 self.withdraw([row])
 
 
