@@ -21,7 +21,7 @@ from stretto.lab.kube.bench_shapes import (
 )
 from stretto.lab.kube.bench_sides import Usage
 from stretto.lab.kube.bench_warm import NODES, Rehearsal
-from stretto.lab.kube.bench_watch import Curve, Stretch, curve_of
+from stretto.lab.kube.bench_watch import Curve, curve_of
 from stretto.stores.store import Bind, Eviction, Patch
 
 
@@ -92,29 +92,40 @@ def test_a_replay_counts_what_was_not_taken() -> None:
 
 def test_a_side_is_timed_from_just_before_its_first_write_to_its_last_binding() -> None:
     trial = Rehearsal(shape_named("basic"))
-    stretch = Stretch(trial.seen)
-    stretch.look(5.0)
+    seen = trial.seen
+    seen.look(5.0)
     pods = trial.store.list(POD).records
     waiting = [Bind(pod.namespace, pod.name, pod.uid, "node-00000") for pod in pods if not pod.node]
     for bind, pause in zip(waiting, (0.25, 1.0), strict=False):
         trial.store.bind([bind])
-        stretch.look(pause)
-    stretch.look(3.0)
-    assert (stretch.bound, stretch.to_binding, stretch.since_binding) == (2, 1.25, 3.0)
+        seen.look(pause)
+    seen.look(3.0)
+    last = max(seen.bound.values())
+    assert (len(seen.bound), last - seen.idle_at, seen.looked_at - last) == (2, 1.25, 3.0)
 
 
-def test_a_stretch_also_knows_when_the_last_write_of_another_kind_was_seen() -> None:
+def test_an_onlooker_also_knows_when_the_last_write_of_another_kind_was_seen() -> None:
     trial = Rehearsal(shape_named("preemption"))
-    stretch = Stretch(trial.seen)
+    seen = trial.seen
     pods = trial.store.list(POD).records
     waiting = next(pod for pod in pods if not pod.node)
     running = next(pod for pod in pods if pod.node)
     trial.store.bind([Bind(waiting.namespace, waiting.name, waiting.uid, "node-00000")])
-    stretch.look(0.5)
+    seen.look(0.5)
     trial.store.evict([Eviction(running.namespace, running.name, running.uid)])
-    stretch.look(2.0)
-    stretch.look(1.0)
-    assert (stretch.to_binding, stretch.to_write, stretch.since_write) == (0.5, 2.5, 1.0)
+    seen.look(2.0)
+    seen.look(1.0)
+    assert max(seen.bound.values()) - seen.idle_at == 0.5
+    assert (seen.wrote_at - seen.idle_at, seen.looked_at - seen.wrote_at) == (2.5, 1.0)
+
+
+def test_what_a_gang_is_told_before_its_bindings_does_not_start_the_time() -> None:
+    trial = Rehearsal(shape_named("gang"))
+    trial.store.patch_status(POD_GROUP, [Patch(MEASURED, "gang-0", {"status": {"phase": "P"}})])
+    trial.seen.look(1.0)
+    trial.seen.look(4.0)
+    assert trial.seen.wrote_at == 1.0
+    assert (trial.seen.has_begun, trial.seen.idle_at) == (False, 1.0)
 
 
 def test_a_curve_rises_from_the_first_pod_to_the_last_binding() -> None:

@@ -164,7 +164,8 @@ class Nominees:
         same = pods.serial[rows] == np.fromiter(self._ripe.values(), np.int64, count)
         on_the_way = same & (pods.state[rows] == PodState.ASSUMED)
         for row in rows[~on_the_way].tolist():
-            if pods.serial[row] == self._ripe.pop(row) and pods.slot[row] == NO_SLOT:
+            serial = self._ripe.pop(row)
+            if pods.serial[row] == serial and pods.slot[row] == NO_SLOT:
                 self.withdraw([row])
 
 

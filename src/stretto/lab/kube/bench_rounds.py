@@ -21,7 +21,7 @@ from stretto.lab.kube.bench_replay import Taken, WritePlan, addressed, writes_of
 from stretto.lab.kube.bench_shapes import Shape, counts_of, pod_name
 from stretto.lab.kube.bench_sides import Usage, side, usage_of
 from stretto.lab.kube.bench_site import Site
-from stretto.lab.kube.bench_watch import Curve, Stretch
+from stretto.lab.kube.bench_watch import Curve
 from stretto.lab.kube.parts import Part
 
 DRAIN_LOOK: Final = 0.02
@@ -32,6 +32,8 @@ SILENCE: Final = 2.0
 """Seconds without a write after which a watch is taken to have shown them all."""
 START_WITHIN: Final = 300.0
 """Seconds for the first binding: a new machine compiles kernels first."""
+REPLAY_WITHIN: Final = 3600.0
+"""Seconds for the replay of one workload."""
 
 
 class Drain(NamedTuple):
@@ -111,19 +113,15 @@ def ceiling(shape: Shape, asked: KubeBench, writes: WritePlan, clock: Clock) -> 
         words += [str(site.plane.kubeconfig), str(plan), str(out)]
         part = Part("replay", words, site.folder / "replay.log")
         part.start()
-        stretch = Stretch(seen)
         try:
-            while part.is_running:
-                stretch.look(DRAIN_LOOK)
-                site.check()
+            wait_for(site, lambda: not part.is_running, REPLAY_WITHIN)
         finally:
             part.kill()
         if not out.exists():
             raise StrettoError(f"the replay has failed; it said:\n{part.said()}")
         taken = msgspec.json.decode(out.read_bytes(), type=Taken)
-        while stretch.since_write < SILENCE:
-            stretch.look(DRAIN_LOOK)
-        return Ceiling(stretch.bound, stretch.to_write, taken.failed)
+        wait_for(site, lambda: seen.looked_at - seen.wrote_at > SILENCE, asked.patience)
+        return Ceiling(len(seen.bound), seen.wrote_at - seen.idle_at, taken.failed)
 
 
 def wait_for(site: Site, holds: Callable[[], bool], within: float) -> bool:
@@ -142,21 +140,25 @@ def _drain(site: Site, scheduler: Part, names: Sequence[str], patience: float) -
     seen = site.seen
     wait_for(site, lambda: len(seen.created) >= len(names), patience)
     scheduler.start()
-    stretch, started = Stretch(seen), seen.looked_at
+    started = moved_at = seen.looked_at
     cpu = usage_of(scheduler.pid).cpu_s
-    while stretch.bound < len(names):
-        if not seen.writes:
+    bound = 0
+    while bound < len(names):
+        if not seen.has_begun:
             cpu = usage_of(scheduler.pid).cpu_s
-        stretch.look(DRAIN_LOOK)
+        seen.look(DRAIN_LOOK)
+        if len(seen.bound) > bound:
+            bound, moved_at = len(seen.bound), seen.looked_at
         scheduler.check()
         site.check()
-        if stretch.since_binding > (patience if stretch.bound else max(patience, START_WITHIN)):
+        if seen.looked_at - moved_at > (patience if bound else max(patience, START_WITHIN)):
             break
-    if not stretch.bound:
+    if not bound:
         return Drain(0, None, None, None)
     end = usage_of(scheduler.pid).cpu_s
     used = None if cpu is None or end is None else end - cpu
-    return Drain(stretch.bound, stretch.to_binding, min(seen.bound.values()) - started, used)
+    first = min(seen.bound.values())
+    return Drain(bound, moved_at - seen.idle_at, first - started, used)
 
 
 def _steady(site: Site, scheduler: Part, names: Sequence[str], asked: KubeBench) -> list[float]:

@@ -64,6 +64,10 @@ class Onlooker:
         self.told: list[tuple[str, dict[str, Any]]] = []
         #: Time of the last look.
         self.looked_at = clock.monotonic()
+        #: Time of the last look before a scheduler had begun.
+        self.idle_at = self.looked_at
+        #: Time of the look that showed the last write of a scheduler.
+        self.wrote_at = self.looked_at
         self._clock = clock
         listing = store.list(POD)
         self.uid_of.update((record.name, record.uid) for record in listing.records)
@@ -77,6 +81,9 @@ class Onlooker:
         Raises:
             TooOldError: the server has forgotten what we have not seen yet.
         """
+        writes = self._writes()
+        if not self.has_begun:
+            self.idle_at = self.looked_at
         self._clock.sleep(pause)
         now = self._clock.monotonic()
         for watch in self._watches:
@@ -84,6 +91,8 @@ class Onlooker:
                 for event in events:
                     self.note(event, now)
         self.looked_at = now
+        if self._writes() > writes:
+            self.wrote_at = now
 
     def note(self, event: Event, now: float) -> None:
         """Note one change that was seen at a time."""
@@ -105,9 +114,9 @@ class Onlooker:
             self.nominated.add(record.name)
 
     @property
-    def writes(self) -> int:
-        """How many writes of a scheduler there were: bindings, nominations, evictions, statuses."""
-        return len(self.bound) + len(self.nominated) + len(self.left) + len(self.told)
+    def has_begun(self) -> bool:
+        """Whether a scheduler has written anything yet: a binding, a nomination, an eviction."""
+        return bool(self.bound or self.nominated or self.left)
 
     def waits(self, names: Sequence[str]) -> list[float]:
         """Seconds from seen to seen bound of each pod; infinity for one that is not bound."""
@@ -125,48 +134,9 @@ class Onlooker:
         for watch in self._watches:
             watch.close()
 
-
-class Stretch:
-    """The time from just before the first write that is seen."""
-
-    def __init__(self, seen: Onlooker) -> None:
-        """From now on."""
-        self._seen = seen
-        self._before = self._bound_at = self._wrote_at = seen.looked_at
-        self._writes = seen.writes
-        #: Pods seen bound.
-        self.bound = 0
-
-    def look(self, pause: float) -> None:
-        """Look once more, after a pause."""
-        seen = self._seen
-        if not seen.writes:
-            self._before = seen.looked_at
-        seen.look(pause)
-        if len(seen.bound) > self.bound:
-            self.bound, self._bound_at = len(seen.bound), seen.looked_at
-        if seen.writes > self._writes:
-            self._writes, self._wrote_at = seen.writes, seen.looked_at
-
-    @property
-    def to_binding(self) -> float:
-        """Seconds to the last binding so far."""
-        return self._bound_at - self._before
-
-    @property
-    def to_write(self) -> float:
-        """Seconds to the last write so far."""
-        return self._wrote_at - self._before
-
-    @property
-    def since_binding(self) -> float:
-        """Seconds since the last binding."""
-        return self._seen.looked_at - self._bound_at
-
-    @property
-    def since_write(self) -> float:
-        """Seconds since the last write of any kind."""
-        return self._seen.looked_at - self._wrote_at
+    def _writes(self) -> int:
+        """How many writes there were, of any kind: what PodGroups are told too."""
+        return len(self.bound) + len(self.nominated) + len(self.left) + len(self.told)
 
 
 def curve_of(created: Sequence[float], bound: Sequence[float]) -> Curve:
