@@ -27,7 +27,8 @@ class Leading:
         self._is_quiet = is_quiet
         self._over = threading.Event()
         self._round_at = clock.monotonic()
-        self._thread = threading.Thread(target=self._keep, name="stretto-lease", daemon=True)
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="stretto-lease", daemon=True)
 
     def trouble(self, within: float) -> str:
         """Why the lease is not tried any more; empty while it is, or was given up.
@@ -37,10 +38,19 @@ class Leading:
         """
         if self._over.is_set():
             return ""
-        if not self._thread.is_alive():
-            return "the thread that renews the lease has ended"
+        if self._failure is not None:
+            return f"the thread that renews the lease has ended: {self._failure!r}"
         late = self._clock.monotonic() - self._round_at
         return f"the lease has not been tried for {late:.0f} s" if late > within else ""
+
+    def check(self) -> None:
+        """See whether the thread goes on: without it this candidate would stand by for ever.
+
+        Raises:
+            Exception: what has ended the thread although nobody expected it.
+        """
+        if self._failure is not None:
+            raise self._failure
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -56,6 +66,12 @@ class Leading:
         self._over.set()
         self._thread.join()
         self.elector.release(self._is_quiet)
+
+    def _run(self) -> None:
+        try:
+            self._keep()
+        except Exception as error:  # whoever began the thread is to end by it
+            self._failure = error
 
     def _keep(self) -> None:
         name = f"lease {self.elector.config.namespace}/{self.elector.config.name}"

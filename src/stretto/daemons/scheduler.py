@@ -210,6 +210,8 @@ class SchedulerDaemon:
         """Stand by, or lead until that ends."""
         self._round_at = self._clock.monotonic()
         self._take_up()
+        if self._leading is not None:
+            self._leading.check()
         if not self._leads():
             if self._elector is not None and self._elector.barred is not None:
                 raise self._elector.barred

@@ -20,7 +20,6 @@ from stretto.stores.memory import MemoryStore
 
 MOMENT = 5.0
 """Seconds of a busy machine that a thread may take to come to something."""
-UNHEARD = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 
 class Line:
@@ -74,7 +73,6 @@ def test_a_thread_that_comes_round_is_no_trouble_and_neither_is_one_that_was_tol
     assert bench.leading.trouble(ALIVE_WITHIN) == ""
 
 
-@UNHEARD
 def test_a_thread_that_has_died_is_told_of_and_nothing_is_written_any_more() -> None:
     bench = Bench()
     bench.elector.tick()
@@ -82,7 +80,9 @@ def test_a_thread_that_has_died_is_told_of_and_nothing_is_written_any_more() -> 
     bench.line.first = fail
     with bench.leading:
         bench.leading._thread.join(MOMENT)
-        assert "has ended" in bench.leading.trouble(ALIVE_WITHIN)
+        assert "has ended: RuntimeError('a bug')" in bench.leading.trouble(ALIVE_WITHIN)
+        with pytest.raises(RuntimeError, match="a bug"):
+            bench.leading.check()
         bench.clock.advance(bench.elector.config.renew_within)
         assert not bench.elector.leads()  # which is what the fence before every write asks
 
@@ -100,18 +100,11 @@ def test_a_thread_that_hangs_is_told_of_and_nothing_is_written_any_more() -> Non
         free.set()
 
 
-@UNHEARD
-def test_a_daemon_whose_lease_nobody_renews_any_more_is_not_alive() -> None:
+def test_a_daemon_whose_lease_nobody_renews_any_more_ends_and_says_why() -> None:
     bench = Bench()
     config = SchedulerConfig(PlaneConfig(load_profile("default"), tier="numpy"))
     line: Any = bench.line
     daemon = SchedulerDaemon(config, line, bench.elector, bench.clock, bench.log)
-    bench.line.first, said = fail, [daemon._alive()]
-
-    def is_over() -> bool:
-        time.sleep(0.001)
-        said.append(daemon._alive())
-        return not said[-1].is_well or len(said) > 1000 * MOMENT
-
-    daemon.run(is_over)
-    assert (said[0].is_well, said[-1].is_well) == (True, False)
+    bench.line.first = fail
+    with pytest.raises(RuntimeError, match="a bug"):
+        daemon.run(lambda: bool(time.sleep(0.001)))
