@@ -255,6 +255,7 @@ def test_the_chart_makes_the_pods_of_the_manifest(cluster: ControlPlane, tmp_pat
     [
         ("--set shards=0", "/shards"),
         ("--set replcas=3", "replcas"),
+        ("--set image.repository=registry.example:5000/stretto:latest", "/image/repository"),
         ("--set image.tag=latest", "image.tag: got latest, expected a version"),
         (
             r"--set 'podLabels.app\.kubernetes\.io/name=a'",
