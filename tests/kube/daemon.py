@@ -1,5 +1,6 @@
 """`stretto scheduler` as a process of its own, and the objects that it is tried with."""
 
+import http.client
 import itertools
 import json
 import ssl
@@ -7,7 +8,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -226,6 +228,29 @@ def no_master(plane: ControlPlane, user: str) -> None:
 def turned_away(plane: ControlPlane, user: str) -> int:
     """How many requests of a user the server had no time for; it must keep an audit log."""
     return sum(call.response_status.code == 429 for call in plane.audit(user))
+
+
+@contextmanager
+def only_place_taken(plane: ControlPlane, by: str) -> Iterator[None]:
+    """A write of a user takes the only place for writes that a server has, until this ends.
+
+    Nobody else's write finds one meanwhile, however quick the server and slow those who ask it.
+    """
+    path = f"/api/v1/namespaces/{SPACE}/configmaps"
+    body = json.dumps({"metadata": {"name": f"slow-{next(_TURNS)}"}}).encode()
+    trust = ssl.create_default_context(cafile=str(plane.credentials.ca.cert))
+    line = http.client.HTTPSConnection("127.0.0.1", plane.port, timeout=60, context=trust)
+    with closing(line):
+        line.putrequest("POST", path)
+        line.putheader("Authorization", f"Bearer {plane.credentials.tokens[by]}")
+        line.putheader("Content-Type", "application/json")
+        line.putheader("Content-Length", str(len(body)))
+        line.endheaders()  # and the body waits
+        dry = f"{path}?dryRun=All"
+        until(lambda: plane.ask("POST", dry, body, by).status == 429, lambda: "there is room")
+        yield
+        line.send(body)
+        assert line.getresponse().status == 201
 
 
 def _empower(plane: ControlPlane, whom: dict[str, str]) -> None:

@@ -1,20 +1,21 @@
 """A server that turns most requests away for now (429), for real."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 
+import msgspec
 import pytest
 
 from stretto.api.kinds import POD
-from stretto.base.rng import Rng
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.credentials import User
-from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.store import Bind, Outcome
-from tests.kube.daemon import no_master, put, turned_away
+from stretto.stores.store import Bind, Outcome, Reply
+from tests.kube.daemon import PODS, bound, no_master, only_place_taken, pod, put, turned_away
+from tests.kube.ground import SURE, store_of
 from tests.kube.picture import SPACE, done, pods
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
 
 NARROW = (
     "--enable-priority-and-fairness=false",
@@ -22,42 +23,63 @@ NARROW = (
 )
 
 
+PATIENCE = msgspec.structs.replace(SURE, write_patience=2.0)
+
+
 @pytest.fixture(scope="module")
 def narrow() -> Iterator[ControlPlane]:
     """A server that does one write at a time and refuses the others."""
-    config = ControlPlaneConfig(users=(User("us"),), audited=True, flags=NARROW)
+    config = ControlPlaneConfig(users=(User("us"), User("them")), audited=True, flags=NARROW)
     with ControlPlane(config) as plane:
         put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})
         no_master(plane, "us")
+        no_master(plane, "them")
         yield plane
 
 
-def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane) -> None:
-    store = KubeStore(KubeconfigAccess(narrow.kubeconfig_of("us")), Rng(1))
+@pytest.fixture
+def store(narrow: ControlPlane) -> Iterator[KubeStore]:
+    """A store whose writes have two seconds before they are answered as refused."""
+    with closing(store_of(narrow, PATIENCE, user="us")) as store:
+        yield store
+
+
+def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane, store: KubeStore) -> None:
     names = [f"p{number}" for number in range(60)]
+    before = turned_away(narrow, "us")
+    with only_place_taken(narrow, "them"):
+        assert outcomes(store.create(POD, pods(names))) == {Outcome.REFUSED}
+    assert turned_away(narrow, "us") > before
     records = {}
     while names:  # what is refused within the patience is tried again by whoever wanted it
         replies = store.create(POD, pods(names))
-        assert {reply.outcome for reply in replies} <= {Outcome.OK, Outcome.REFUSED}
+        assert outcomes(replies) <= {Outcome.OK, Outcome.REFUSED}
         records |= {n: done(r) for n, r in zip(names, replies, strict=True) if r.record}
         names = [name for name in names if name not in records]
     assert len(store.list(POD).records) == 60
-    assert turned_away(narrow, "us") > 0
-    store.close()
 
 
-def test_binds_come_through_a_storm(narrow: ControlPlane) -> None:
-    store = KubeStore(KubeconfigAccess(narrow.kubeconfig_of("us")), Rng(2))
+def test_binds_come_through_a_storm(narrow: ControlPlane, store: KubeStore) -> None:
+    names = [f"bound-{number}" for number in range(60)]
+    put(narrow, PODS, *(pod(name) for name in names))
+    waiting = {each.name: each for each in store.list(POD).records if each.name in names}
+    assert len(waiting) == 60
+
+    def bind() -> list[Reply]:
+        return store.bind([Bind(SPACE, name, each.uid, "n1") for name, each in waiting.items()])
+
     before = turned_away(narrow, "us")
-    waiting = {r.name: r for r in store.list(POD).records if not r.node}
-    for _ in range(20):
-        binds = [Bind(SPACE, name, record.uid, "n1") for name, record in waiting.items()]
-        replies = store.bind(binds)
-        done_now = [b.name for b, r in zip(binds, replies, strict=True) if r.outcome is Outcome.OK]
-        waiting = {name: r for name, r in waiting.items() if name not in done_now}
-        if not waiting:
-            break
-    assert not waiting
-    assert {record.node for record in store.list(POD).records} == {"n1"}
+    with only_place_taken(narrow, "them"):
+        assert outcomes(bind()) == {Outcome.REFUSED}
     assert turned_away(narrow, "us") > before
-    store.close()
+    while waiting:
+        replies = bind()
+        assert outcomes(replies) <= {Outcome.OK, Outcome.REFUSED}
+        told = zip(waiting.items(), replies, strict=True)
+        waiting = dict(each for each, reply in told if reply.outcome is not Outcome.OK)
+    assert {bound(narrow)[name] for name in names} == {"n1"}
+
+
+def outcomes(replies: Iterable[Reply]) -> set[Outcome]:
+    """What became of writes."""
+    return {reply.outcome for reply in replies}
