@@ -48,7 +48,9 @@ def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane, store: KubeSto
     names = [f"p{number}" for number in range(60)]
     before = turned_away(narrow, "us")
     with only_place_taken(narrow, "them"):
-        assert outcomes(store.create(POD, pods(names))) == {Outcome.REFUSED}
+        replies = store.create(POD, pods(names))
+    assert outcomes(replies) == {Outcome.REFUSED}
+    assert any("nothing was sent" in reply.message for reply in replies)  # beyond the patience
     assert turned_away(narrow, "us") > before
     records = {}
     while names:  # what is refused within the patience is tried again by whoever wanted it

@@ -1,7 +1,7 @@
 """The way into a lane: as wide as the server has time for."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
 from stretto.stores.kube.lanes import WIDTH, Gate, Lane
+from stretto.stores.kube.messages import Answer, Request
 from stretto.stores.kube.options import KubeOptions
-from stretto.stores.kube.sender import Batch, Sender
+from stretto.stores.kube.sender import Batch, Sender, Write
 from stretto.stores.store import Outcome, Reply
 
 
@@ -37,6 +38,45 @@ class Server:
                 return
             self.turned_away += 1
             gate.hold(pause, entered)
+
+
+class Busy:
+    """A line to a server that takes a tenth of a second a request, and turns some away.
+
+    The seconds are those of the loop's clock, which goes on by them alone and by its waits.
+    """
+
+    options = KubeOptions(write_patience=1.0, first_wait=0.001, longest_wait=0.001)
+
+    def __init__(self, has_time: Callable[[int], bool]) -> None:
+        self.asked: list[str] = []
+        self.well: set[str] = set()
+        self._has_time = has_time
+        self._late = 0.0
+        loop = asyncio.get_running_loop()
+        real = loop.time
+        loop.time = lambda: real() + self._late  # type: ignore[method-assign]
+
+    async def exchange(self, request: Request, _may_send: Callable[[], bool]) -> Answer:
+        """The answer to a request; who is turned away is told to come again at once."""
+        self._late += 0.1
+        self.asked.append(request.path)
+        if self._has_time(len(self.asked)):
+            self.well.add(request.path)
+            return Answer(201, b"{}")
+        return Answer(429, b"{}", retry_after=0.0)
+
+    async def batch(self, count: int) -> list[Reply]:
+        """What is answered to so many writes."""
+        sender = Sender(self, Rng(0))  # type: ignore[arg-type]
+
+        async def send(path: str, batch: Batch) -> Reply:
+            write = Write(Lane.STATUS, Request("PATCH", path), "patch pods/status")
+            answer = await sender.write(write, batch)
+            return answer if isinstance(answer, Reply) else Reply(Outcome.OK)
+
+        paths = [str(number) for number in range(count)]
+        return list(await sender.all(paths, Lane.STATUS, str, send))
 
 
 class Mute:
@@ -155,3 +195,24 @@ def test_a_batch_that_breaks_leaves_its_places_to_others() -> None:
         assert len(await sender.all(["c"], Lane.LEASE, str, send)) == 1
 
     asyncio.run(asyncio.wait_for(run(), 5))
+
+
+def test_a_server_that_turns_everything_away_costs_a_lane_its_patience_once() -> None:
+    async def work() -> None:
+        line = Busy(lambda _: False)
+        replies = await line.batch(500)
+        assert {reply.outcome for reply in replies} == {Outcome.REFUSED}
+        assert len(set(line.asked)) <= WIDTH[Lane.STATUS]
+        assert sum("nothing was sent" in each.message for each in replies) >= 400
+
+    asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything
+
+
+def test_a_busy_server_that_answers_some_is_asked_for_everything() -> None:
+    async def work() -> None:
+        line = Busy(lambda asked: asked % 3 == 0)
+        replies = await line.batch(100)
+        assert len(set(line.asked)) == 100  # although that takes many times the patience
+        assert [each.outcome for each in replies].count(Outcome.OK) == len(line.well) > 20
+
+    asyncio.run(work())  # by a clock of its own, so that no bound of seconds means anything

@@ -68,6 +68,8 @@ class Gate:
     def __init__(self, width: int) -> None:
         #: How many may be inside at once when all is well.
         self.width = width
+        #: When the server last had time for a request, by the loop's clock.
+        self.answered_at = float("-inf")
         self._room = float(width)
         self._inside = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -95,6 +97,7 @@ class Gate:
 
     def answered(self) -> None:
         """The server had time for a request."""
+        self.answered_at = asyncio.get_running_loop().time()
         if self._room < self.width:
             self._room = min(self.width, self._room + 1 / (_STEADY * self._room))
             self._next()

@@ -12,7 +12,8 @@ _MIB: Final = 1 << 20
 class KubeOptions(msgspec.Struct, frozen=True):
     """Times in seconds, sizes in bytes."""
 
-    #: How long one write is tried again before it is answered without success.
+    #: How long one write is tried again before it is answered without success, and how long a lane
+    #: goes without an answer before what is left of a batch is not sent at all.
     write_patience: float = 5.0
     #: How long one read is tried again before it is an error.
     read_patience: float = 15.0

@@ -2,8 +2,9 @@
 
 A request that nobody has seen, or that the server has turned away for now (429), may always be
 sent again. One whose answer is lost may only where doing it twice is the same as once; else its
-outcome is *unknown*. A batch has one budget of patience: when the server is gone, the rest of the
-batch is not sent at all, so that nobody waits a time-out for each of a thousand pods.
+outcome is *unknown*. A lane has one budget of patience: when the server is gone, or turns
+everything away, the rest of a batch is not sent at all, so that nobody waits for each of a thousand
+pods.
 """
 
 import asyncio
@@ -34,13 +35,20 @@ class Batch:
     """One write call: how long it may still be patient, and whether it has given up."""
 
     def __init__(self, patience: float) -> None:
-        self._until = asyncio.get_running_loop().time() + patience
-        #: Why nothing more is sent; empty while the server answers.
-        self.gone = ""
+        self._patience = patience
+        self._began = asyncio.get_running_loop().time()
+        #: Why nothing more is sent; ``None`` while the server answers.
+        self.gone: str | None = None
 
-    def may_wait(self, seconds: float) -> bool:
-        """Whether there is patience for another try after a wait."""
-        return asyncio.get_running_loop().time() + seconds < self._until
+    def may_wait(self, seconds: float, since: float = float("-inf")) -> bool:
+        """Whether there is patience for another try after a wait.
+
+        Args:
+            seconds: the wait.
+            since: when patience began anew, by the loop's clock, if that was later.
+        """
+        now = asyncio.get_running_loop().time()
+        return now + seconds < max(self._began, since) + self._patience
 
 
 class Patience:
@@ -131,11 +139,11 @@ class Sender:
         while True:
             if not may_send():
                 return self._without(write, maybe, "we do not lead")
-            if batch.gone:
-                return self._without(write, maybe, batch.gone)
             asked = None
             try:
                 async with gate as entered:
+                    if batch.gone is not None:
+                        return self._without(write, maybe, batch.gone)
                     answer = await self._exchanged(write, may_send)
                 if not _is_for_now(answer):
                     gate.answered()
@@ -157,8 +165,10 @@ class Sender:
                 batch.gone = str(error)
                 continue
             pause = backoff.next(asked)
+            if not batch.may_wait(pause, gate.answered_at):
+                batch.gone = why  # it has had time for nobody in this lane
             if (maybe and not write.repeatable) or not batch.may_wait(pause):
-                return self._given_up(write, batch, maybe, (answer, why))
+                return self._given_up(write, maybe, answer, why)
             await asyncio.sleep(pause)
 
     async def _exchanged(self, write: Write, may_send: Callable[[], bool]) -> Answer:
@@ -174,17 +184,11 @@ class Sender:
         """Whether a write of a lane may be sent now; asked again once its turn has come."""
         return (lambda: True) if lane in UNFENCED else self.may_write
 
-    def _given_up(
-        self, write: Write, batch: Batch, maybe: str, last: tuple[Answer | None, str]
-    ) -> Reply:
+    def _given_up(self, write: Write, maybe: str, answer: Answer | None, why: str) -> Reply:
         """The reply to a write that is not tried again."""
-        answer, why = last
-        if maybe:
-            return unknown(write.what, maybe)
-        if answer is not None:
-            return refused(answer, write.what)
-        batch.gone = why
-        return unsent(write.what, why)
+        if maybe or answer is None:
+            return self._without(write, maybe, why)
+        return refused(answer, write.what)
 
     def _without(self, write: Write, maybe: str, why: str) -> Reply:
         return unknown(write.what, maybe) if maybe else unsent(write.what, why)
