@@ -70,7 +70,7 @@ class Leading:
     def _run(self) -> None:
         try:
             self._keep()
-        except Exception as error:  # whoever began the thread is to end by it
+        except Exception as error:  # noqa: BLE001  (whoever began the thread is to end by it)
             self._failure = error
 
     def _keep(self) -> None:
