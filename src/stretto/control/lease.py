@@ -84,8 +84,8 @@ class Elector:
         self.config = config
         #: The holder as last seen; empty when nobody is.
         self.holder = ""
-        #: Why the last try came to nothing; empty when it went well.
-        self.trouble = ""
+        #: Why the last try that is over came to nothing; empty when it went well.
+        self.trouble = "it has not been tried yet"
         #: The right that was missing at every try so far; ``None`` once one has gone well.
         self.barred: NotAllowedError | None = None
         self._store = store
@@ -112,16 +112,16 @@ class Elector:
         """Try to take or to renew the lease."""
         began = self._clock.monotonic()
         self._next = began + self.config.every
-        self.trouble = ""
         try:
             record = self._store.get(LEASE, self.config.namespace, self.config.name)
-            self._act(record, began)
+            trouble = self._act(record, began)
         except StrettoError as error:
-            self.trouble = str(error)
+            trouble = str(error)
             if isinstance(error, NotAllowedError):
                 self._note_barred(error)
-        if not self.trouble:
+        if not trouble:
             self._is_welcome, self.barred = True, None
+        self.trouble = trouble  # others read it while the next try is under way
         return self.standing(self._clock.monotonic())
 
     def release(self, is_quiet: Callable[[], bool] = lambda: True) -> None:
@@ -149,43 +149,42 @@ class Elector:
         """What is missing from the start will not come by itself; what goes later may come back."""
         self.barred = None if self._is_welcome else error
 
-    def _act(self, record: Record | None, began: float) -> None:
+    def _act(self, record: Record | None, began: float) -> str:
+        """What is done with the lease as it was found; what came in its way."""
         if record is None:
-            self._settle(self._create(), began)
-            return
+            return self._settle(self._create(), began)
         spec = _decoded(record).spec
         self.holder = spec.holder_identity
         if record.version != self._seen[0]:
             self._seen = (record.version, began)
         if self.holder == self.config.identity:
-            self._settle(self._write(record, self._times()), began)
-            return
+            return self._settle(self._write(record, self._times()), began)
         self._valid_until = float("-inf")
         lasts = max(self.config.duration, float(spec.lease_duration_seconds or 0))
         if self.holder and began - self._seen[1] < lasts:
-            return
+            return ""
         taken = {
             "holderIdentity": self.config.identity,
             "leaseDurationSeconds": ceil(self.config.duration),
             "leaseTransitions": spec.lease_transitions + 1,
             "acquireTime": self._wall(),
         }
-        self._settle(self._write(record, {**taken, **self._times()}), began)
+        return self._settle(self._write(record, {**taken, **self._times()}), began)
 
-    def _settle(self, reply: Reply, began: float) -> None:
+    def _settle(self, reply: Reply, began: float) -> str:
         """Lead from the moment the request was begun: the standby's wait starts later."""
         if reply.outcome is Outcome.OK:
             self.holder = self.config.identity
             self._valid_until = began + self.config.renew_within
             if reply.record is not None:
                 self._seen = (reply.record.version, began)
-        else:
-            self.trouble = reply.message
-            if reply.code is Code.FORBIDDEN:
-                what, _, reason = reply.message.partition(" is not allowed: ")
-                self._note_barred(NotAllowedError(what, reason))
-            if reply.outcome is Outcome.CONFLICT:
-                self._valid_until = float("-inf")
+            return ""
+        if reply.code is Code.FORBIDDEN:
+            what, _, reason = reply.message.partition(" is not allowed: ")
+            self._note_barred(NotAllowedError(what, reason))
+        if reply.outcome is Outcome.CONFLICT:
+            self._valid_until = float("-inf")
+        return reply.message
 
     def _create(self) -> Reply:
         config = self.config

@@ -70,6 +70,25 @@ def test_the_first_to_come_leads_and_the_second_stands_by() -> None:
     assert race.all[1].holder == "c0"
 
 
+def test_what_came_of_the_last_try_is_told_until_the_next_is_over() -> None:
+    race = Race(1)
+    (line,), (candidate,) = race.lines, race.all
+    assert candidate.trouble == "it has not been tried yet"
+    line.is_down = True
+    candidate.tick()
+    meanwhile: list[str] = []
+    found = line.inner.get
+
+    def get(kind: Kind, namespace: str, name: str) -> Record | None:
+        meanwhile.append(candidate.trouble)
+        return found(kind, namespace, name)
+
+    line.get = get  # type: ignore[method-assign]
+    candidate.tick()
+    assert "cannot be reached" in meanwhile[0]
+    assert candidate.trouble == ""
+
+
 def test_a_leader_that_cannot_renew_stops_before_anybody_may_follow() -> None:
     race = Race()
     race.run(10)
