@@ -1,6 +1,7 @@
 """``stretto run`` and ``stretto explain`` as they are typed."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.cli.main import cli
+from stretto.explain.records import Records
 
 SMALL = """
 name: small
@@ -187,7 +189,10 @@ def test_without_a_record_explain_says_how_to_make_one(run: Run) -> None:
 
 
 def test_runs_are_listed_the_latest_first(run: Run) -> None:
-    names = [report(run)["record"], report(run)["record"]]
+    records = Records()
+    names = [str(report(run)["record"]) for _ in range(11)]
+    for name in names:  # as where times of files are coarse
+        os.utime(records.find(name), (0, 0))
     assert run("explain", "--runs").stdout.split() == names[::-1]
 
 

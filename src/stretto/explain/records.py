@@ -84,6 +84,11 @@ class Records:
                 continue
 
     def _paths(self) -> Iterable[Path]:
-        """Files by age, the latest first; equal times by name."""
+        """Files by age, the latest first; of equal times the one with the higher number."""
         found = [p for p in self.folder.glob(f"*{SUFFIX}") if not p.name.startswith(".")]
-        return sorted(found, key=lambda p: (p.stat().st_mtime_ns, p.name), reverse=True)
+        return sorted(found, key=_age, reverse=True)
+
+
+def _age(path: Path) -> tuple[int, int, str]:
+    """What to sort by; times of files may be coarser than two short runs are apart."""
+    return path.stat().st_mtime_ns, len(path.name), path.name
