@@ -94,14 +94,18 @@ class _Trust(NamedTuple):
     is_blind: bool
 
 
+def _named() -> str:
+    """The files that kubectl would read; ``~`` stays where nobody knows whose home it is."""
+    return os.environ.get("KUBECONFIG") or os.path.expanduser("~/.kube/config")
+
+
 class KubeconfigAccess:
     """A kubeconfig, by kubectl's rules: a file, or those that ``KUBECONFIG`` names."""
 
     def __init__(self, path: Path | None = None, context: str = "") -> None:
         """Read ``path``, or what kubectl would read; ``context`` instead of the current one."""
-        named = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
         #: The files, as messages name them.
-        self.where = str(path) if path is not None else named
+        self.where = str(path) if path is not None else _named()
         self._context = context
         self._found: Kubeconfig | None = None
         self._open_id = OpenId()
