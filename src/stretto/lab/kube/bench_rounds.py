@@ -120,6 +120,7 @@ def ceiling(shape: Shape, asked: KubeBench, writes: WritePlan, clock: Clock) -> 
         if not out.exists():
             raise StrettoError(f"the replay has failed; it said:\n{part.said()}")
         taken = msgspec.json.decode(out.read_bytes(), type=Taken)
+        wait_for(site, lambda: len(seen.bound) >= taken.bound, asked.patience)
         wait_for(site, lambda: seen.looked_at - seen.wrote_at > SILENCE, asked.patience)
         return Ceiling(len(seen.bound), seen.wrote_at - seen.idle_at, taken.failed)
 

@@ -28,6 +28,8 @@ from stretto.lab.kube.tools import build, path_of
 READY_WITHIN: Final = 60.0
 """Seconds for the API server to become ready: 1.4 on an idle machine."""
 _POLL: Final = 0.05
+_ANSWER: Final = 30.0
+"""Seconds for one answer, however busy the machine is."""
 CORE: Final = ("etcd", "kube-apiserver")
 """What every control plane runs."""
 OPTIONAL: Final = ("kube-controller-manager", "kube-scheduler", "kwok")
@@ -215,7 +217,9 @@ class ControlPlane:
             UnreachableError: it does not answer.
         """
         trust = ssl.create_default_context(cafile=str(self.credentials.ca.cert))
-        line = http.client.HTTPSConnection("127.0.0.1", self._ports[2], timeout=10, context=trust)
+        line = http.client.HTTPSConnection(
+            "127.0.0.1", self._ports[2], timeout=_ANSWER, context=trust
+        )
         kind = "merge-patch+json" if method == "PATCH" else "json"
         token = f"Bearer {self.credentials.tokens[user]}"
         headers = {"Authorization": token, "Content-Type": f"application/{kind}"}
