@@ -109,7 +109,7 @@ kube-tools: $(VENV)/.installed ## Build etcd, Kubernetes, kwok and helm into the
 	@$(PY) -m stretto.lab.kube.tools $(PROGRAMS)
 
 .PHONY: test-kube
-test-kube: kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
+test-kube: kernels kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
 	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/kube
 
 .PHONY: test-kube-all

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run one family of tests within its budget: family.sh NAME SECONDS [pytest options] PATH...
 # Paths that do not exist yet are left out. Above its budget a family says so (and fails with
-# BUDGETS=strict); above three times its budget it is taken for hung and stopped.
+# BUDGETS=strict); above five times its budget it is taken for hung and stopped.
 set -euo pipefail
 
 name="$1" budget="$2"
@@ -25,12 +25,12 @@ if ((${#paths[@]} == 0)); then
 fi
 echo "--- $name (budget ${budget} s)"
 code=0
-timeout --foreground --kill-after=10 "$((3 * budget))" \
+timeout --foreground --kill-after=10 "$((5 * budget))" \
   .venv/bin/python -m pytest --no-header --maxfail=5 --tb=short \
   -m "${MARKS:-not slow and not kube}" "${options[@]}" "${paths[@]}" </dev/null || code=$?
 case "$code" in
   5) code=0 ;; # nothing collected: a folder that has no tests of this kind yet
-  124 | 137) echo "--- $name: stopped after $((3 * budget)) s, three times its budget" >&2 ;;
+  124 | 137) echo "--- $name: stopped after $((5 * budget)) s, five times its budget" >&2 ;;
 esac
 if ((code == 0 && SECONDS > budget)); then
   echo "--- $name: took $SECONDS s, its budget is $budget s: make it faster or move tests to slow" >&2

@@ -43,6 +43,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # that a test starts and then interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What would make programs draw, wrap or ask elsewhere on one machine and not on another.
+for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS", "http_proxy", "https_proxy", "all_proxy"):
+    os.environ.pop(_name, None)
+    os.environ.pop(_name.upper(), None)
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -1,6 +1,7 @@
 """The simulator itself: a clean product passes, a seed replays exactly, everything fires."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def test_another_hash_seed_gives_the_same_trace() -> None:
     def child(hash_seed: str) -> str:
         return subprocess.run(
             [sys.executable, "-c", HASH],
-            env={"PYTHONHASHSEED": hash_seed},
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
             text=True,
             check=True,

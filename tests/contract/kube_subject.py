@@ -9,6 +9,7 @@ from stretto.api.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEU
 from stretto.base.rng import Rng
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.paths import collection, single
 from stretto.stores.kube.store import KubeStore
 from tests.contract.subjects import Subject
@@ -20,6 +21,10 @@ KINDS = (POD, NODE, CONFIG_MAP, POD_DISRUPTION_BUDGET, QUEUE)
 """Kinds that the suite writes."""
 
 
+SURE = KubeOptions(
+    write_patience=30.0, read_patience=30.0, connect=10.0, answer=20.0, longest_wait=1.0
+)
+"""Patience on a good line, where what is asked must be done however busy the machine is."""
 _SWEEPS = 100
 """Times that a server is asked to remove everything: once, unless it is very busy."""
 _PAUSE = 0.02
@@ -33,7 +38,7 @@ def kube_subject(plane: ControlPlane) -> Subject:
 
     def make(_: Path) -> KubeStore:
         wipe(plane)
-        return KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(3))
+        return KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(3), SURE)
 
     return Subject("kube", make, history=0, latency=30.0, quiet=0.5)
 

@@ -1,6 +1,7 @@
 """What tests against a real API server share."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,25 @@ from tests.kube.daemon import LEASES, Daemon, named_space, ready_nodes
 from tests.kube.ground import GROUPS, QUICK, Ground, store_of
 from tests.kube.yard import Yard
 
+HERE = Path(__file__).parent
+HUNG = 600.0
+"""Seconds after which a test here hangs: what it waits for has shorter bounds of its own."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test of this folder its time, unless it asks for another one."""
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(HUNG))
+
 
 @pytest.fixture
 def plane(control_plane: ControlPlane) -> ControlPlane:
-    """The shared control plane, emptied, with the suite's namespaces."""
+    """The shared control plane, running, emptied, with the suite's namespaces."""
+    for part in control_plane.parts.values():  # whatever a test before this one did to it
+        part.resume()
+        part.start()
+    control_plane.wait_ready()
     kube_subject(control_plane)
     wipe(control_plane)
     return control_plane
@@ -81,8 +97,11 @@ def space(cluster: ControlPlane, request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def yard(cluster: ControlPlane, daemon: Daemon, request: pytest.FixtureRequest) -> Iterator[Yard]:
     """Nodes and a namespace of the test's own; in the end the laws hold in the whole cluster."""
+    daemon.part.start()  # unless it runs
     yard = Yard(cluster, daemon, named_space(cluster, request.node.name))
     yield yard
-    assert yard.broken() == []
-    cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
-    cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")
+    try:
+        assert yard.broken() == []
+    finally:
+        cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
+        cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")

@@ -1,6 +1,5 @@
 """`stretto scheduler` as a process of its own, and the objects that it is tried with."""
 
-import http.client
 import itertools
 import json
 import ssl
@@ -8,14 +7,14 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from zlib import crc32
 
 from stretto.api.kinds import POD, POD_GROUP
+from stretto.base.errors import UnreachableError
 from stretto.lab.kube.control_plane import ControlPlane
 from stretto.lab.kube.parts import Part, free_ports
 from stretto.stores.kube.paths import collection, single
@@ -88,11 +87,21 @@ class Daemon:
         return self.part.said()
 
 
+def turn() -> int:
+    """A number that nobody has had before."""
+    return next(_TURNS)
+
+
 def until(holds: Callable[[], bool], said: Callable[[], object], within: float = PATIENCE) -> None:
-    """Wait until something holds."""
+    """Wait until something holds; while the server does not answer, it does not."""
     deadline = time.monotonic() + within
-    while not holds():
-        text = said()
+    while True:
+        try:
+            if holds():
+                return
+            text = said()
+        except UnreachableError as error:
+            text = error
         assert time.monotonic() < deadline, text
         time.sleep(0.1)
 
@@ -164,9 +173,15 @@ def member(name: str, of: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
 
 
 def pods_of(plane: ControlPlane, namespace: str = SPACE) -> list[dict[str, Any]]:
-    """All pods of a namespace, as the API server holds them now."""
+    """All pods of a namespace, as the API server holds them now.
+
+    Raises:
+        UnreachableError: it does not say.
+    """
     said = plane.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
-    items: list[dict[str, Any]] = json.loads(said.body)["items"] if said.status == 200 else []
+    if said.status != 200:
+        raise UnreachableError(plane.server, said.body.decode())
+    items: list[dict[str, Any]] = json.loads(said.body)["items"]
     return items
 
 
@@ -196,7 +211,7 @@ def rights_settle(plane: ControlPlane) -> None:
     It learns of them from watches of its own, one for each kind: so what was written a moment ago
     may not hold yet. What is written last here is known last.
     """
-    user = f"settled-{next(_TURNS)}"
+    user = f"settled-{turn()}"
     everywhere, here = {"verb": "get", "resource": "pods"}, {"verb": "get", "resource": "secrets"}
     for prefix, path, what in (
         ("Cluster", "", everywhere),
@@ -216,44 +231,12 @@ def all_powerful(plane: ControlPlane, account: str) -> str:
     """A service account that may do everything; its uid."""
     accounts = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
     plane.ask("POST", accounts, json.dumps({"metadata": {"name": account}}).encode())
-    _empower(plane, {"kind": "ServiceAccount", "name": account, "namespace": SPACE})
+    empower(plane, {"kind": "ServiceAccount", "name": account, "namespace": SPACE})
     return str(item(plane, f"{accounts}/{account}")["metadata"]["uid"])
 
 
-def no_master(plane: ControlPlane, user: str) -> None:
-    """A user may do everything; who belongs to system:masters is never turned away (429)."""
-    _empower(plane, {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user})
-
-
-def turned_away(plane: ControlPlane, user: str) -> int:
-    """How many requests of a user the server had no time for; it must keep an audit log."""
-    return sum(call.response_status.code == 429 for call in plane.audit(user))
-
-
-@contextmanager
-def only_place_taken(plane: ControlPlane, by: str) -> Iterator[None]:
-    """A write of a user takes the only place for writes that a server has, until this ends.
-
-    Nobody else's write finds one meanwhile, however quick the server and slow those who ask it.
-    """
-    path = f"/api/v1/namespaces/{SPACE}/configmaps"
-    body = json.dumps({"metadata": {"name": f"slow-{next(_TURNS)}"}}).encode()
-    trust = ssl.create_default_context(cafile=str(plane.credentials.ca.cert))
-    line = http.client.HTTPSConnection("127.0.0.1", plane.port, timeout=60, context=trust)
-    with closing(line):
-        line.putrequest("POST", path)
-        line.putheader("Authorization", f"Bearer {plane.credentials.tokens[by]}")
-        line.putheader("Content-Type", "application/json")
-        line.putheader("Content-Length", str(len(body)))
-        line.endheaders()  # and the body waits
-        dry = f"{path}?dryRun=All"
-        until(lambda: plane.ask("POST", dry, body, by).status == 429, lambda: "there is room")
-        yield
-        line.send(body)
-        assert line.getresponse().status == 201
-
-
-def _empower(plane: ControlPlane, whom: dict[str, str]) -> None:
+def empower(plane: ControlPlane, whom: dict[str, str]) -> None:
+    """Somebody may do everything."""
     ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     binding = {"metadata": {"name": whom["name"]}, "roleRef": ref, "subjects": [whom]}
     plane.ask("POST", f"{RBAC}/clusterrolebindings", json.dumps(binding).encode())

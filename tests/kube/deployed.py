@@ -28,7 +28,7 @@ class Block(NamedTuple):
     text: str
 
 
-LONGEST = 120.0
+LONGEST = 300.0
 """Seconds that any block of a page may take; the longest takes fifteen."""
 
 

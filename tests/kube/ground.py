@@ -23,16 +23,13 @@ from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import EventType, Store
+from tests.contract.kube_subject import SURE
 from tests.kube.daemon import PODS, bound, groups, pod, pods_of, put, ready_nodes, until, why
 
 GROUPS = groups()
 NAMES = frozenset({"stretto"})
 LONGEST = 90.0
 """Seconds that anything may take here: a bound of the test, not of the product."""
-SURE = KubeOptions(
-    write_patience=30.0, read_patience=30.0, connect=10.0, answer=20.0, longest_wait=1.0
-)
-"""Patience on a good line, where what is asked must be done however busy the machine is."""
 QUICK = KubeOptions(write_patience=2.0, read_patience=4.0, answer=3.0, longest_wait=1.0)
 """Patience of those whose end a test waits for."""
 

@@ -13,7 +13,7 @@ from stretto.base.rng import Rng
 from stretto.cli.main import cli
 from stretto.lab.kube.bench_parity import run_parity
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.kube
 
 PODS = int(os.environ.get("PARITY_PODS", "60"))
 NUMBERS = {"pods_per_s", "rss_mb", "start_to_first_binding_s"}
@@ -29,8 +29,13 @@ def test_both_sides_and_the_ceiling_are_measured_on_the_same_objects(tmp_path: P
     assert all(side[name] >= 0 for side in sides for name in COARSE)
     assert found["replay_failed"] == 0
     ours = found["stretto"]["pods_per_s"]
-    assert found["ratio"] == pytest.approx(ours / sides[1]["pods_per_s"], rel=0.1)
-    assert found["share_of_ceiling"] == pytest.approx(ours / found["api_ceiling_per_s"], rel=0.1)
+    assert found["ratio"] == near(ours / sides[1]["pods_per_s"])
+    assert found["share_of_ceiling"] == near(ours / found["api_ceiling_per_s"])
+
+
+def near(value: float) -> Any:
+    """About a value, as figures are told: to three digits behind the point."""
+    return pytest.approx(value, rel=0.1, abs=0.001)
 
 
 def test_gangs_are_measured_and_the_other_side_is_null(tmp_path: Path) -> None:

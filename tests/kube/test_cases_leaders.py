@@ -1,21 +1,22 @@
 """Two who think that they lead, and clocks that jump: cases 31 and 32."""
 
+from collections.abc import Iterator
+from contextlib import closing
+
 import pytest
 
 from stretto.api.kinds import POD
 from stretto.base.clock import WallClock
-from stretto.base.rng import Rng
 from stretto.control.lease import Elector, LeaseConfig
 from stretto.explain.doctor import examine, subject_of
 from stretto.explain.findings import Check
+from stretto.plane import Plane
 from stretto.sim.clusters import listed
-from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind
 from tests.kube.daemon import SPACE
-from tests.kube.ground import NAMES, Ground
+from tests.kube.ground import NAMES, Ground, store_of
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kube
 
 DAY = 86_400.0
 
@@ -29,21 +30,27 @@ class Jumping(WallClock):
         return super().now() + self.ahead
 
 
-def test_case_31_two_leaders_at_once_bind_no_pod_twice(ground: Ground) -> None:
+@pytest.fixture
+def other(ground: Ground) -> Iterator[Plane]:
+    """One more who thinks that it leads."""
+    with closing(ground.new_plane(ground.near)) as plane:
+        yield plane
+
+
+def test_case_31_two_leaders_at_once_bind_no_pod_twice(ground: Ground, other: Plane) -> None:
     ground.nodes(*(f"n{number}" for number in range(4)), cpu="32")
-    other = ground.new_plane(ground.near)
     ground.go(lambda: ground.plane.pump.synced and other.pump.synced, other)
     ground.pods(*(f"p{number}" for number in range(60)), cpu="100m")
     ground.go(ground.all_bound(60), other)
     ground.go_for(1.0, other)
     assert ground.most_places() == 1
     ground.laws_hold()
-    other.close()
 
 
-def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(ground: Ground) -> None:
+def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(
+    ground: Ground, other: Plane
+) -> None:
     ground.nodes("n0", cpu="2")
-    other = ground.new_plane(ground.near)
     ground.go(lambda: ground.plane.pump.synced and other.pump.synced, other)
     ground.pods("a", "b", "c", "d")
     names = iter(("a", "b"))
@@ -68,7 +75,6 @@ def test_case_31_what_two_leaders_overcommit_is_found_and_not_made_worse(ground:
         ground.remove(name)
     ground.go_for(0.5, other)
     ground.laws_hold()
-    other.close()
 
 
 def test_case_31_what_two_leaders_overcommit_is_mended_by_the_one_that_stays(
@@ -117,16 +123,15 @@ def test_case_31_a_standby_whose_clock_jumps_takes_no_lease_that_is_kept(
 ) -> None:
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/jumps"
     ground.site.ask("DELETE", path)
-    store = KubeStore(KubeconfigAccess(ground.site.kubeconfig), Rng(12))
-    clock = Jumping()
-    leader = Elector(store, LeaseConfig("kube-system", "jumps", "one"), WallClock())
-    standby = Elector(store, LeaseConfig("kube-system", "jumps", "two"), clock)
-    leader.tick()
-    standby.tick()
-    clock.ahead = jump
-    for _ in range(3):
+    with closing(store_of(ground.site)) as store:
+        clock = Jumping()
+        leader = Elector(store, LeaseConfig("kube-system", "jumps", "one"), WallClock())
+        standby = Elector(store, LeaseConfig("kube-system", "jumps", "two"), clock)
         leader.tick()
         standby.tick()
-    assert leader.leads()
-    assert not standby.leads()
-    store.close()
+        clock.ahead = jump
+        for _ in range(3):
+            leader.tick()
+            standby.tick()
+        assert leader.leads()
+        assert not standby.leads()

@@ -12,7 +12,7 @@ from stretto.stores.store import Bind, Outcome, Patch
 from tests.kube.daemon import PODS, SPACE, group, item, member, put
 from tests.kube.ground import GROUPS, Ground
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kube
 
 
 def at(ground: Ground, place: str, sets: str, *, once: bool = True) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -15,11 +16,12 @@ from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Event, Patch
 from tests.contract.kube_subject import kube_subject
-from tests.kube.daemon import no_master, only_place_taken, put, turned_away, until
+from tests.kube.daemon import put, until
 from tests.kube.ground import QUICK, Ground, ground_on
 from tests.kube.picture import done
+from tests.kube.storm import ONE_PLACE, no_master, only_place_taken, turned_away
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kube
 
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "nobody-has-made-it"}}
 NOWHERE = {
@@ -57,32 +59,34 @@ def test_case_37_a_watch_that_nobody_reads_is_bounded_and_loses_nothing(
 ) -> None:
     most = 20
     options = KubeOptions(held_events=most)
-    narrow = KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(4), options)
     put(plane, "/api/v1/nodes", {"metadata": {"name": "busy"}})
-    version = narrow.list(NODE).version
-    watch = narrow.watch(NODE, version)
-    for number in range(300):
-        label = {"metadata": {"labels": {"turn": str(number)}}}
-        done(store.patch(NODE, [Patch("", "busy", label)])[0])
-    narrow.wait(1.0)
-    held = len(watch._events)  # type: ignore[attr-defined]
     seen: list[Event] = []
+    with closing(KubeStore(KubeconfigAccess(plane.kubeconfig), Rng(4), options)) as narrow:
+        watch = narrow.watch(NODE, narrow.list(NODE).version)
 
-    def all_seen() -> bool:
-        seen.extend(watch.poll())
-        return len(seen) >= 300
+        def turns(numbers: range) -> None:
+            for number in numbers:
+                label = {"metadata": {"labels": {"turn": str(number)}}}
+                done(store.patch(NODE, [Patch("", "busy", label)])[0])
 
-    until(all_seen, lambda: len(seen))
+        def has_seen(count: int) -> bool:
+            seen.extend(watch.poll())
+            return len(seen) >= count
+
+        turns(range(1))
+        until(lambda: has_seen(1), lambda: "the watch shows nothing")
+        turns(range(1, 300))
+        narrow.wait(1.0)
+        held = len(watch._events)  # type: ignore[attr-defined]
+        until(lambda: has_seen(300), lambda: len(seen))
     assert len(seen) == 300
     assert held < 150
-    narrow.close()
 
 
 @pytest.fixture(scope="module")
 def busy() -> Iterator[ControlPlane]:
     """A server that notes who asks what, and does one write at a time."""
-    flags = ("--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1")
-    config = ControlPlaneConfig(users=(User("us"), User("them")), audited=True, flags=flags)
+    config = ControlPlaneConfig(users=(User("us"), User("them")), audited=True, flags=ONE_PLACE)
     with ControlPlane(config) as plane:
         plane.install()
         kube_subject(plane)

@@ -6,28 +6,26 @@ Cases 8, 9, 10 and 15 are in test_lost_events.
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stretto.api.kinds import NODE, Kind
+from stretto.api.kinds import NODE, POD, Kind
 from stretto.base.errors import StrettoError
-from stretto.base.rng import Rng
 from stretto.control import pump
 from stretto.explain.pod_checks import unknown_nodes
 from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.wire import Wire
-from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.options import KubeOptions
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import EVERYTHING, Bind, Event, Listing, Outcome, Patch, Selection, Watch
 from tests.kube.daemon import PODS, SPACE, group, item, member, put
-from tests.kube.ground import GROUPS, Ground, ground_on
+from tests.kube.ground import GROUPS, Ground, ground_on, store_of
 from tests.kube.picture import Picture, done, made
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kube
 
 
 class Forgetful:
@@ -110,13 +108,14 @@ def test_case_13_a_server_that_was_restored_from_a_backup_is_listed_afresh(
 
 
 def write_on(ground: Ground) -> None:
-    """Write until what is written here is far ahead of what a server writes as it starts."""
-    last = 0
+    """Write until what is seen here is far ahead of what a server writes as it starts."""
     for number in range(200):
         note = {"metadata": {"annotations": {"turn": str(number)}}}
-        last = done(ground.near.patch(NODE, [Patch("", "n0", note)])[0]).version
-    feed = ground.plane.pump._feeds[kinds_of(ground).index(NODE)]
-    ground.go(lambda: feed.version >= last)
+        done(ground.near.patch(NODE, [Patch("", "n0", note)])[0])
+    for kind, space, name in ((NODE, "", "n0"), (POD, SPACE, "old")):
+        last = done(ground.near.patch(kind, [Patch(space, name, {**note})])[0]).version
+        feed = ground.plane.pump._feeds[kinds_of(ground).index(kind)]
+        ground.go(lambda feed=feed, last=last: feed.version >= last)
 
 
 @contextmanager
@@ -146,16 +145,15 @@ def kept(plane: ControlPlane, folder: Path) -> Iterator[None]:
 def test_case_14_a_watch_that_went_silent_is_opened_again(
     plane: ControlPlane, wire: Wire, store: KubeStore
 ) -> None:
-    options = KubeOptions(watch_idle=2.0, longest_wait=0.5)
-    quick = KubeStore(KubeconfigAccess(plane.kubeconfig_of("admin", wire.server)), Rng(4), options)
-    picture = Picture(quick)
-    wire.is_mute = True
-    made(store, "unheard")
-    time.sleep(2.5)
-    wire.is_mute = False
-    assert picture.settle(store)
-    assert picture.lists == 1
-    quick.close()
+    options = KubeOptions(watch_idle=4.0, longest_wait=0.5)
+    with closing(store_of(plane, options, wire.server)) as quick:
+        picture = Picture(quick)
+        wire.is_mute = True
+        made(store, "unheard")
+        time.sleep(4.5)
+        wire.is_mute = False
+        assert picture.settle(store)
+        assert picture.lists == 1
 
 
 def test_case_16_a_view_that_lags_places_no_pod_twice(ground: Ground) -> None:

@@ -29,7 +29,6 @@ from tests.kube.yard import broken_laws
 
 pytestmark = [
     pytest.mark.kube,
-    pytest.mark.timeout(300),
     pytest.mark.skipif("helm" in missing(["helm"]), reason="make kube-tools PROGRAMS=helm"),
 ]
 

@@ -17,13 +17,14 @@ from stretto.lab.kube.tools import ALL, build, missing, path_of
 pytestmark = pytest.mark.kube
 
 CHILD = """
-import json, signal, sys
+import json, signal, time
 from stretto.lab.kube.control_plane import ControlPlane
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever began us may have it ignored
 with ControlPlane() as plane:
     pids = [part.pid for part in plane.parts.values()]
     print(json.dumps([pids, str(plane.kubeconfig)]), flush=True)
-    signal.pause()
+    while True:  # a signal between two looks is not missed
+        time.sleep(1)
 """
 
 

@@ -11,7 +11,7 @@ from stretto.stores.kube.store import KubeStore
 from tests.kube.daemon import PATIENCE, PODS, Daemon, bound, pod, put, until
 from tests.kube.ground import Places
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kube
 
 
 @pytest.fixture
@@ -107,13 +107,13 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(
     daemon = Daemon(site.kubeconfig, daemons[0].part.log, "--no-leader-elect")
     places = Places(store)
     rng = Rng(11)
-    for number in range(4):
+    with daemon:
+        for number in range(4):
+            daemon.part.start()
+            burst(site, f"r{number}", 40)
+            until(lambda number=number: len(bound(site)) > 40 * number, daemon.part.said)
+            store.wait(rng.random() / 10)
+            daemon.part.kill()
         daemon.part.start()
-        burst(site, f"r{number}", 40)
-        until(lambda number=number: len(bound(site)) > 40 * number, daemon.part.said)
-        store.wait(rng.random() / 10)
-        daemon.part.kill()
-    daemon.part.start()
-    until(lambda: all_bound(site, 160), daemon.part.said)
-    daemon.part.stop()
+        until(lambda: all_bound(site, 160), daemon.part.said)
     assert places.most(site) == 1

@@ -23,7 +23,7 @@ from tests.kube.daemon import (
     until,
 )
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.kube
 
 LEASE = f"{LEASES}/stretto-scheduler"
 FORM = """
@@ -142,7 +142,7 @@ def test_asked_to_stop_it_hears_of_its_binds_and_gives_the_lease_up(
     daemon = Daemon(site.kubeconfig_of("admin", wire.server), tmp_path / "log")
     with daemon:
         daemon.ready()
-        wire.latency = 0.5
+        wire.latency = 0.2
         put(site, PODS, *(pod(f"p{number}", "10m") for number in range(60)))
         until(lambda: len(bound(site)) > 0, daemon.part.said)
         assert daemon.part.pid is not None

@@ -1,6 +1,7 @@
 """A bad network and a server that dies, tried for real."""
 
 import time
+from contextlib import closing
 
 import pytest
 
@@ -11,7 +12,7 @@ from stretto.lab.kube.wire import Wire
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind, Code, Outcome, Watch
 from tests.kube.daemon import until
-from tests.kube.ground import LONGEST
+from tests.kube.ground import LONGEST, SURE, store_of
 from tests.kube.picture import SPACE, Picture, made, pods
 
 pytestmark = pytest.mark.kube
@@ -136,13 +137,14 @@ def _poll_on(watch: Watch) -> None:
         time.sleep(0.05)
 
 
-def test_a_slow_server_is_waited_for(store: KubeStore, far: KubeStore, wire: Wire) -> None:
+def test_a_slow_server_is_waited_for(plane: ControlPlane, store: KubeStore, wire: Wire) -> None:
     wire.latency = 0.2
-    picture = Picture(far)
-    records = made(far, *(f"p{number}" for number in range(20)))
-    replies = far.bind([Bind(SPACE, each.name, each.uid, "n1") for each in records])
-    assert {reply.outcome for reply in replies} == {Outcome.OK}
-    assert picture.settle(store)
+    with closing(store_of(plane, SURE, wire.server)) as far:
+        picture = Picture(far)
+        records = made(far, *(f"p{number}" for number in range(20)))
+        replies = far.bind([Bind(SPACE, each.name, each.uid, "n1") for each in records])
+        assert {reply.outcome for reply in replies} == {Outcome.OK}
+        assert picture.settle(store)
 
 
 def test_history_that_is_gone_is_told_and_a_fresh_list_goes_on(

@@ -6,15 +6,17 @@ from tests.kube.daemon import PODS, group, member, pods_of, put
 from tests.kube.ground import GROUPS, Ground
 from tests.kube.test_cases_faults import once
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.kube
 
 
 def ring(ground: Ground, timeout: int = 300) -> None:
-    """A group of three with its pods."""
+    """A group of three, whose time begins when its pods are known."""
+    put(ground.site, PODS, *(member(f"m{number}", "ring") for number in range(3)))
+    uids = [each["metadata"]["uid"] for each in pods_of(ground.site)]
+    ground.go(lambda: all(ground.plane.cluster.pods.row(uid) is not None for uid in uids))
     body = group("ring", 3)
     body["spec"]["scheduleTimeoutSeconds"] = timeout
     put(ground.site, GROUPS, body)
-    put(ground.site, PODS, *(member(f"m{number}", "ring") for number in range(3)))
 
 
 def test_a_gang_that_lost_a_pod_between_claim_and_bind_is_completed(ground: Ground) -> None:

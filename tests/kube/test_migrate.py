@@ -27,7 +27,7 @@ from tests.kube.daemon import (
 )
 from tests.kube.deployed import ROOT, Deployed, blocks, shell
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.kube
 
 PAGE = ROOT / "docs" / "migrate" / "godel.md"
 PARTS = ("kube-controller-manager", "kube-scheduler", "kwok")

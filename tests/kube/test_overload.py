@@ -11,17 +11,12 @@ from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
 from stretto.lab.kube.credentials import User
 from stretto.stores.kube.store import KubeStore
 from stretto.stores.store import Bind, Outcome, Reply
-from tests.kube.daemon import PODS, bound, no_master, only_place_taken, pod, put, turned_away
+from tests.kube.daemon import PODS, bound, pod, put
 from tests.kube.ground import SURE, store_of
 from tests.kube.picture import SPACE, done, pods
+from tests.kube.storm import ONE_PLACE, no_master, only_place_taken, turned_away
 
-pytestmark = [pytest.mark.kube, pytest.mark.timeout(180)]
-
-NARROW = (
-    "--enable-priority-and-fairness=false",
-    "--max-mutating-requests-inflight=1",
-)
-
+pytestmark = pytest.mark.kube
 
 PATIENCE = msgspec.structs.replace(SURE, write_patience=2.0)
 
@@ -29,7 +24,7 @@ PATIENCE = msgspec.structs.replace(SURE, write_patience=2.0)
 @pytest.fixture(scope="module")
 def narrow() -> Iterator[ControlPlane]:
     """A server that does one write at a time and refuses the others."""
-    config = ControlPlaneConfig(users=(User("us"), User("them")), audited=True, flags=NARROW)
+    config = ControlPlaneConfig(users=(User("us"), User("them")), audited=True, flags=ONE_PLACE)
     with ControlPlane(config) as plane:
         put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})
         no_master(plane, "us")

@@ -6,6 +6,7 @@ case for each point of the list, and that nothing is done before the answer.
 
 import errno
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -265,7 +266,7 @@ def test_a_full_disk_names_the_file_and_what_to_do(
 
 def test_output_that_was_closed_is_no_error(typed: Typed, tmp_path: Path) -> None:
     child = subprocess.Popen(
-        f"exec {sys.executable} -m stretto.cli.main explain --runs >&-",
+        f"exec {shlex.quote(sys.executable)} -m stretto.cli.main explain --runs >&-",
         shell=True,
         cwd=tmp_path,
         stderr=subprocess.PIPE,
@@ -278,5 +279,7 @@ def test_output_that_was_closed_is_no_error(typed: Typed, tmp_path: Path) -> Non
 def test_a_reader_that_goes_away_does_not_cost_the_record(typed: Typed, tmp_path: Path) -> None:
     Path("s.yaml").write_text(FLEET)
     line = "-m stretto.cli.main run s.yaml --speed 0 --no-plots --tier numpy -q"
-    subprocess.run(f"{sys.executable} {line} | true", shell=True, cwd=tmp_path, check=True)
+    subprocess.run(
+        f"{shlex.quote(sys.executable)} {line} | true", shell=True, cwd=tmp_path, check=True
+    )
     assert len(list((tmp_path / "state" / "runs").glob("*-s.sqlite"))) == 1

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -54,8 +55,8 @@ def start(scenario: str, *words: str) -> "subprocess.Popen[str]":
 
 
 def finish(scenario: str, *words: str) -> dict[str, object]:
-    child = start(scenario, "-q", "--json", "-", *words)
-    out, err = child.communicate()
+    with start(scenario, "-q", "--json", "-", *words) as child:
+        out, err = child.communicate()
     assert child.returncode == 0, err
     told: dict[str, object] = json.loads(out)
     return told
@@ -71,12 +72,12 @@ def placements(path: Path) -> dict[str, str]:
 
 def killed_after(path: Path, size: int) -> None:
     """Start a run, and kill it once its store's log has grown."""
-    child = start("many.yaml", "--store", f"sqlite:{path.name}", "-q")
     log = path.with_name(path.name + "-wal")
-    while child.poll() is None and not (log.exists() and log.stat().st_size > size):
-        time.sleep(0.005)
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
+    with start("many.yaml", "--store", f"sqlite:{path.name}", "-q") as child:
+        while child.poll() is None and not (log.exists() and log.stat().st_size > size):
+            time.sleep(0.005)
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
 
 
 @pytest.mark.timeout(120)
@@ -110,12 +111,12 @@ def test_a_run_that_was_over_binds_nothing_more(place: Path) -> None:
 
 
 def ended_by(number: signal.Signals, store: str) -> "tuple[subprocess.Popen[str], str, str]":
-    child = start("slow.yaml", "--store", store, "--json", "part.json")
-    assert child.stderr is not None
-    child.stderr.readline()
-    time.sleep(0.7)
-    child.send_signal(number)
-    out, err = child.communicate()
+    with start("slow.yaml", "--store", store, "--json", "part.json") as child:
+        assert child.stderr is not None
+        while (line := child.stderr.readline()) and "%" not in line:
+            pass  # until it says how far it is
+        child.send_signal(number)
+        out, err = child.communicate()
     return child, out, err
 
 
@@ -172,7 +173,9 @@ def test_a_store_that_is_open_elsewhere_is_exit_8(place: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error_message(place: Path) -> None:
-    line = f"{sys.executable} -m stretto.cli.main --help | true; exit ${{PIPESTATUS[0]}}"
+    line = (
+        f"{shlex.quote(sys.executable)} -m stretto.cli.main --help | true; exit ${{PIPESTATUS[0]}}"
+    )
     child = subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
     )

@@ -59,13 +59,11 @@ def test_a_taken_port_is_refused(run: Run) -> None:
 
 def test_metrics_are_served_on_this_machine_alone_while_it_runs() -> None:
     harness = Harness(nodes=[make_node("n")], config={"tier": "numpy"})
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with Monitor(harness.plane, None, port) as monitor:
+    with Monitor(harness.plane, None, 0) as monitor:
         harness.submit(make_pod("a"))
         harness.settle()
         monitor.tick(10.0)
+        port = monitor._server.server_port
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             assert 'stretto_pods{state="bound"} 1.0' in answer.read().decode()
 

@@ -92,12 +92,14 @@ def test_a_thread_that_hangs_is_told_of_and_nothing_is_written_any_more() -> Non
     bench.elector.tick()
     bench.line.first = free.wait
     with bench.leading:
-        bench.look()
-        bench.look()
-        bench.clock.advance(ALIVE_WITHIN + 1)
-        assert "has not been tried for 6" in bench.leading.trouble(ALIVE_WITHIN)
-        assert not bench.elector.leads()
-        free.set()
+        try:
+            bench.look()
+            bench.look()
+            bench.clock.advance(ALIVE_WITHIN + 1)
+            assert "has not been tried for 6" in bench.leading.trouble(ALIVE_WITHIN)
+            assert not bench.elector.leads()
+        finally:
+            free.set()
 
 
 def test_a_daemon_whose_lease_nobody_renews_any_more_ends_and_says_why() -> None:

@@ -157,7 +157,8 @@ def test_a_stream_that_is_turned_away_is_asked_for_again_when_the_server_said(
         return status(429, "TooManyRequests", after=1) if len(came) < 3 else told(asked)
 
     server.rules = [turn_away]
-    assert len(server.store(msgspec.structs.replace(QUICK, longest_wait=0.2)).list(POD).records)
+    options = msgspec.structs.replace(QUICK, longest_wait=0.2, read_patience=20.0)
+    assert len(server.store(options).list(POD).records)
     assert min(came[1] - came[0], came[2] - came[1]) >= 0.2  # the longest that is obeyed
 
 
@@ -260,7 +261,7 @@ def test_a_watch_that_falls_silent_is_made_anew(server: Server) -> None:
         return rule(asked)
 
     server.rules = [answer]
-    options = msgspec.structs.replace(QUICK, watch_idle=0.2)
+    options = msgspec.structs.replace(QUICK, watch_idle=1.0)
     events = polled(server.store(options).watch(POD, 2), 1)
     assert [event.record.name for event in events] == ["b"]
 

@@ -50,14 +50,15 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
         return status(429, "TooManyRequests", after=1)
 
     server.rules = [at("POST", "binding", turn_away)]
-    store = server.store(msgspec.structs.replace(QUICK, longest_wait=0.5))
+    store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_patience=5.0))
     store.fence(lambda: leads[0])
     first = store.begin_bind([BIND])
-    assert turned_away.wait(5)
+    assert turned_away.wait(30)
+    while not store.is_quiet():  # until the answer has come, and the way in is closed by it
+        time.sleep(0.001)
     second = store.begin_bind([Bind("default", "other", "uid-other", "n1")])
-    time.sleep(0.1)
     leads[0] = False
-    replies = [*first.result(5), *second.result(5)]
+    replies = [*first.result(30), *second.result(30)]
     assert [reply.code for reply in replies] == [Code.UNAVAILABLE, Code.UNAVAILABLE]
     assert len(server.asked) == 1
 
@@ -101,23 +102,28 @@ def test_a_store_is_quiet_once_its_writes_have_been_answered(server: Server) -> 
 
 
 def test_the_lease_is_read_at_once_while_other_reads_hang(server: Server) -> None:
+    free = threading.Event()
+
     async def hang() -> web.Response:
-        await asyncio.sleep(0.9)
+        while not free.is_set():  # noqa: ASYNC110  (another thread's)
+            await asyncio.sleep(0.01)
         return web.json_response(pod("web", 5))
 
     server.rules = [
         at("GET", "leases/l", lambda: web.json_response(pod("l", 2))),
         lambda asked: hang() if "pods" in asked.path else None,
     ]
-    store = server.store()
+    store = server.store(msgspec.structs.replace(QUICK, answer=30.0, read_patience=30.0))
     with ThreadPoolExecutor(24) as pool:
-        reads = [pool.submit(store.get, POD, "default", "web") for _ in range(24)]
-        time.sleep(0.1)
-        began = time.monotonic()
-        assert store.get(LEASE, "default", "l") is not None
-        took = time.monotonic() - began
-        assert all(each.result(10) for each in reads)
-    assert took < 0.7
+        try:
+            reads = [pool.submit(store.get, POD, "default", "web") for _ in range(24)]
+            while not server.asked:
+                time.sleep(0.01)
+            assert store.get(LEASE, "default", "l") is not None
+            assert not any(each.done() for each in reads)
+        finally:
+            free.set()
+        assert all(each.result(30) for each in reads)
 
 
 # ---------------------------------------------------------------- what is said of it
