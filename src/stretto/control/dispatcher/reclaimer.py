@@ -7,7 +7,7 @@ victims would take the room again.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from math import inf
 from typing import Final, NamedTuple, Protocol
@@ -83,6 +83,8 @@ class Reclaimer:
         self.flights: dict[Unit, Flight] = {}
         #: Orders given so far, and pods in them: ``orders``, ``pods``.
         self.counts: Counter[str] = Counter()
+        #: Whether pods of a unit have left us and have no node yet: in one process none has.
+        self.travels: Callable[[Unit], bool] = lambda _: False
         self._places = places
         self._pauses: dict[Unit, tuple[float, float]] = {}
         self._look_at = -inf
@@ -186,6 +188,8 @@ class Reclaimer:
         """End what is over: the unit has started, or has waited long enough."""
         for unit, flight in list(self.flights.items()):
             owed = usage.tree.leaf(flight.queue).guarantee
+            if self.travels(unit) and now < flight.until:
+                continue  # others would take its room before it is there
             if unit.state not in _WAITING or unit.queue != flight.queue or not owed:
                 self._pauses.pop(unit, None)
             elif len(unit.bound) > flight.placed and not self._is_leaving(flight):
@@ -268,7 +272,8 @@ class _GroundNow:
         """What other reclaims bring to queues and take from them."""
         pods = self._places.pods
         for flight in self._flights:
-            yield flight.queue, flight.amounts, 1
+            if flight.unit.state in _WAITING:
+                yield flight.queue, flight.amounts, 1
             for each, serial in zip(flight.victims, flight.serials, strict=True):
                 if pods.serial[each.row] == serial and int(pods.state[each.row]) in _ON_NODES:
                     yield each.queue, each.amounts, -1

@@ -17,7 +17,7 @@ from stretto.control.dispatcher.usage import Usage
 from stretto.daemons.wire.view import View
 from stretto.plane import Plane
 from stretto.state.floor import Floor
-from stretto.state.units import Dispatch, Setback
+from stretto.state.units import Dispatch, Setback, Unit
 
 EVERY: Final = 1.0
 """Seconds between two looks at pods that shards have and have not decided about."""
@@ -56,6 +56,8 @@ class Lent:
         self._plane = plane
         self._at = at
         self._floor = BoundFloor(plane, view)
+        self._view = view
+        plane.dispatcher.reclaimer.travels = self._travels
         self._since: dict[str, float] = {}
         self._look_at = float("-inf")
 
@@ -146,6 +148,11 @@ class Lent:
         """Clock time of the next look; infinity while shards have nothing that it is about."""
         waits = self._usage is not None and any(self._at.values())
         return self._look_at if waits else float("inf")
+
+    def _travels(self, unit: Unit) -> bool:
+        """Whether pods of a unit were handed over and have no node yet."""
+        uids = self._plane.cluster.pods.uid
+        return any(uids[row] in self._view.known for row in unit.bound)
 
     # ------------------------------------------------------------ sums
 

@@ -61,6 +61,25 @@ def test_who_waits_at_a_shard_does_not_take_what_was_given_back() -> None:
     assert evicted == 4
 
 
+def test_nobody_takes_what_was_given_back_while_its_owner_is_at_a_slow_shard() -> None:
+    rig = Rig("a", "b")
+    two_queues(rig)
+    rig.pods(*(of_queue("guest", name) for name in names("guest", 14)))
+    rig.run(3.0)
+    rig.pods(of_queue("host", "host-0"))
+    others = ["dispatcher", "binder", "controller"]
+    while rig.notes("host-0").get("pod-state") != "dispatched":
+        rig.settle(*others)
+        rig.clock.advance(0.1)
+    slow = rig.notes("host-0")["selected-scheduler"]
+    for _ in range(15):  # for less than a shard has before what it was given is taken back
+        rig.settle(*others, *{"a", "b"} - {slow})
+        rig.clock.advance(0.1)
+    rig.run(60.0)
+    assert held(rig, "host") == 1
+    assert 15 - len(rig.store.list(POD).records) == 1
+
+
 def test_a_gang_that_is_owed_room_gets_it_whole() -> None:
     rig = Rig("a", "b")
     two_queues(rig)
