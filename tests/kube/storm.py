@@ -1,11 +1,10 @@
 """A server that turns writes away because its places are taken, and who it does so to."""
 
 import json
-import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPSConnection
-from ssl import create_default_context
+from ssl import SSLWantReadError, create_default_context
 
 from stretto.lab.kube.control_plane import ControlPlane
 from tests.kube.daemon import SPACE, empower, turn, until
@@ -16,6 +15,8 @@ ONE_PLACE = (
     "--request-timeout=10m",
 )
 """Flags of a server that does one write at a time, however long it takes."""
+LONGEST = 120.0
+"""Seconds for the answer to a write that is held up no more."""
 SURELY = 3
 """Looks in a row at which there was no place: the server's own short writes take one too."""
 
@@ -57,13 +58,24 @@ class _SlowWrite:
 
     def holds_the_place(self) -> bool:
         """Whether others are turned away for its sake; it is begun again if it was itself."""
-        if select.select([self._line.sock], [], [], 0)[0]:  # answered before its body
+        if self._was_turned_away():
             self.close()
             self._line, self._full = self._begun(), 0
         dry = f"{self._path}?dryRun=All"
         is_full = self._plane.ask("POST", dry, self._body, self._by).status == 429
         self._full = self._full + 1 if is_full else 0
         return self._full >= SURELY
+
+    def _was_turned_away(self) -> bool:
+        """Whether it was answered before its body."""
+        self._line.sock.settimeout(0)
+        try:
+            self._line.sock.recv(1)
+        except SSLWantReadError:
+            return False
+        finally:
+            self._line.sock.settimeout(LONGEST)
+        return True
 
     def end(self) -> None:
         """Send the rest of it."""
@@ -75,7 +87,7 @@ class _SlowWrite:
 
     def _begun(self) -> HTTPSConnection:
         trust = create_default_context(cafile=str(self._plane.credentials.ca.cert))
-        line = HTTPSConnection("127.0.0.1", self._plane.port, timeout=120, context=trust)
+        line = HTTPSConnection("127.0.0.1", self._plane.port, timeout=LONGEST, context=trust)
         line.putrequest("POST", self._path)
         line.putheader("Authorization", f"Bearer {self._plane.credentials.tokens[self._by]}")
         line.putheader("Content-Type", "application/json")
