@@ -34,6 +34,7 @@ from stretto.control.binder.evictor import Evictor
 from stretto.control.dispatcher.config import QueueConfig, dispatcher_config
 from stretto.control.wording import UNSCHEDULABLE
 from stretto.daemons.wire.fleet import BEAT_EVERY, Heart
+from stretto.daemons.wire.links import Links
 from stretto.daemons.wire.view import Known, View
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.slots import BLOCK
@@ -73,6 +74,8 @@ class ShardView(View):
         self.is_late: Callable[[str], bool] = lambda _uid: False
         #: Who must leave a node before a pod can have it.
         self.victims_of: Callable[[str], tuple[VictimNote, ...]] = lambda _uid: ()
+        #: Why pods go where they go; ``None`` before there is anything to read it off.
+        self.links: Links | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -108,7 +111,7 @@ class ShardView(View):
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
         """Write where pods are assumed; the nominated ones are the binder's already."""
-        at, places = timestamp(self._clock.now()), Counter[str]()
+        at, places, named = timestamp(self._clock.now()), Counter[str](), Counter[str]()
         bodies: dict[str, dict[str, Any]] = {}
         said: dict[str, Reply] = {}
         for bind in binds:
@@ -122,7 +125,10 @@ class ShardView(View):
                 said[bind.uid] = _NOT_OURS
             else:
                 index = self._place(bind.uid, bind.namespace, standing, places)
-                bodies[bind.uid] = assumed(standing, bind.node, index, at, bind.annotations)
+                more = dict(bind.annotations or {})
+                if self.links is not None:
+                    more.update(self.links.of(bind.uid, bind.node, named))
+                bodies[bind.uid] = assumed(standing, bind.node, index, at, more)
         said.update(zip(bodies, self.hand(bodies), strict=True))
         return [said[bind.uid] for bind in binds]
 
@@ -217,6 +223,7 @@ class ShardPlane(Plane):
         self.relief.run(None, clock.monotonic())
         self.view.is_late = self._is_late
         self.view.victims_of = self._victims_of
+        self.view.links = Links(self.cluster, self.units)
         self._misfits: list[Setback] = []
         if self.shards[0].default.preempting is None:
             self.observers.append(self._note_misfits)

@@ -1,0 +1,55 @@
+"""What Gödel's own components read off our writes, and what we make of theirs."""
+
+import json
+from typing import Any
+
+from stretto.api.kinds import MOVEMENT, POD
+from stretto.stores.store import Patch
+from stretto.testing import make_node, make_pod
+from tests.unit.daemons.wire.rig import Rig
+
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}
+
+
+def owned(name: str, **more: Any) -> bytes:
+    """A pod of the ReplicaSet."""
+    return make_pod(name, owner={**OWNER, "controller": True}, **more)
+
+
+def recommend(rig: Rig, node: str, count: int) -> None:
+    """Somebody's rescheduler wants so many pods of the owner on a node."""
+    head = {"apiVersion": MOVEMENT.api_version, "kind": "Movement", "metadata": {"name": "m1"}}
+    rig.put(MOVEMENT, json.dumps({**head, "spec": {"creator": "somebody"}}).encode())
+    who = {"type": "ReplicaSet", "namespace": "default", "name": "web"}
+    wanted = [{"node": node, "desiredPodCount": count}]
+    status = {"status": {"owners": [{"owner": who, "recommendedNodes": wanted}]}}
+    rig.store.patch_status(MOVEMENT, [Patch("", "m1", status)])
+
+
+def test_as_many_pods_name_a_movement_as_it_wants_on_the_node() -> None:
+    rig = Rig("a")
+    rig.nodes(make_node("n1"), make_node("n2"))
+    recommend(rig, "n1", 2)
+    rig.pods(*(owned(f"p{i}") for i in range(4)))
+    rig.settle()
+    named = {f"p{i}": rig.notes(f"p{i}").get("movement-name") for i in range(4)}
+    followers = [name for name, movement in named.items() if movement == "m1"]
+    assert [rig.node_of(name) for name in followers] == ["n1", "n1"]
+    rows = rig.shown(MOVEMENT, "m1")["status"]["owners"][0]["recommendedNodes"]
+    assert len(rows[0]["actualPods"]) == 2
+
+
+def test_a_pod_says_whose_kept_place_it_takes() -> None:
+    rig = Rig("a")
+    rig.nodes(make_node("n1"), make_node("n2"))
+    keeps = {"godel.bytedance.com/reservation": "true"}
+    rig.pods(owned("old", annotations=keeps))
+    rig.settle()
+    node = rig.node_of("old")
+    rig.delete(POD, "old", namespace="default")
+    rig.settle()
+    rig.pods(owned("new", annotations=keeps))
+    rig.settle()
+    notes = rig.notes("new")
+    assert notes["matched-reservation-placeholder"] == "default/old-placeholder"
+    assert rig.node_of("new") == node
