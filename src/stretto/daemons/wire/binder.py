@@ -86,9 +86,11 @@ class BinderView(View):
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
         """The object as it is now; nothing is hidden from who looks what became of a binding."""
+        if kind is not POD:
+            return super().get(kind, namespace, name)
         record = self._inner.get(kind, namespace, name)
-        if record is None or kind is not POD:
-            return record
+        if record is None:
+            return None
         return msgspec.structs.replace(record, version=record.version * SCALE)
 
     def _group(self, bind: Bind) -> str:

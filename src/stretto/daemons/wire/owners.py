@@ -1,6 +1,6 @@
 """In whose share nodes are, read off their annotations as they pass by."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from stretto.api.handover import OWNER
 from stretto.api.heads import decode_object_head
 from stretto.base.errors import InputError
-from stretto.stores.store import Event, EventType, Record, Watch
+from stretto.stores.store import Event, EventType, Record
 
 _MARK: Final = OWNER.encode()
 _NOTES: Final = msgspec.json.Decoder(dict[str, str] | None)
@@ -31,10 +31,12 @@ class Owners:
         for record in records:
             self.put(record.name, _owner(record))
 
-    def note(self, event: Event) -> None:
-        """A node has changed."""
-        gone = event.type is EventType.DELETED
-        self.put(event.record.name, "" if gone else _owner(event.record))
+    def noted(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Note what has changed, and pass it on."""
+        for event in events:
+            gone = event.type is EventType.DELETED
+            self.put(event.record.name, "" if gone else _owner(event.record))
+        return events
 
     def put(self, node: str, shard: str) -> None:
         """A node is in a shard's share; in nobody's where that is empty."""
@@ -45,26 +47,6 @@ class Owners:
             self.by_node[node] = shard
         else:
             del self.by_node[node]
-
-
-class NodeWatch:
-    """Changes of nodes, whose owners are noted on the way."""
-
-    def __init__(self, owners: Owners, inner: Watch) -> None:
-        """Pass on what another watch sees."""
-        self._owners = owners
-        self._inner = inner
-
-    def poll(self, limit: int = 4096) -> list[Event]:
-        """The next changes."""
-        events = self._inner.poll(limit)
-        for event in events:
-            self._owners.note(event)
-        return events
-
-    def close(self) -> None:
-        """Stop watching."""
-        self._inner.close()
 
 
 def _owner(record: Record) -> str:

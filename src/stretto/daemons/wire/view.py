@@ -22,7 +22,8 @@ from stretto.api.kinds import MOVEMENT, NODE, POD, QUEUE, RESERVATION, Kind
 from stretto.api.patch import PatchType
 from stretto.base.clock import Clock
 from stretto.base.errors import InputError
-from stretto.daemons.wire.owners import NodeWatch, Owners
+from stretto.daemons.wire.owners import Owners
+from stretto.daemons.wire.watches import Silence, TurnedWatch
 from stretto.stores.passing import PassingStore
 from stretto.stores.store import (
     EVERYTHING,
@@ -114,7 +115,12 @@ class View(PassingStore):
     # ------------------------------------------------------------ reading
 
     def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
-        """The object as it is now, as the role sees it, or ``None``."""
+        """The object as it is now, as the role sees it, or ``None``.
+
+        What the controller alone writes nobody else has to read, and may not.
+        """
+        if kind in _CONTROLLERS and not self.controls:
+            return None
         record = self._inner.get(kind, namespace, name)
         if kind is not POD or record is None:
             return record
@@ -150,11 +156,11 @@ class View(PassingStore):
     def watch(self, kind: Kind, since: int) -> Watch:
         """Changes of a kind after a version."""
         if kind is POD:
-            return _PodWatch(self, self._inner.watch(kind, since // SCALE))
+            return TurnedWatch(self._inner.watch(kind, since // SCALE), self.events)
         if kind is QUEUE and not self.keeps_queues:
-            return _Silence()
+            return Silence()
         watch = self._inner.watch(kind, since)
-        return NodeWatch(self.owners, watch) if kind is NODE else watch
+        return TurnedWatch(watch, self.owners.noted) if kind is NODE else watch
 
     def next_due(self) -> float:
         """Clock time at which a pod that is kept back comes; infinity for none."""
@@ -355,34 +361,6 @@ class View(PassingStore):
         known = self.known.pop(uid, None)
         if known is not None:
             self.noted(known.record, known, None)
-
-
-class _PodWatch:
-    """Changes of pods through a view."""
-
-    def __init__(self, view: View, inner: Watch) -> None:
-        self._view = view
-        self._inner = inner
-
-    def poll(self, limit: int = 4096) -> list[Event]:
-        """The next changes."""
-        return list(self._view.events(self._inner.poll(limit)))
-
-    def close(self) -> None:
-        """Stop watching."""
-        self._inner.close()
-
-
-class _Silence:
-    """A watch that sees nothing."""
-
-    def poll(self, limit: int = 4096) -> Events:
-        """Nothing."""
-        del limit
-        return []
-
-    def close(self) -> None:
-        """Stop watching."""
 
 
 def _wide(record: Record, node: str) -> Record:

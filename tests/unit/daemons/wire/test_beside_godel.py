@@ -3,12 +3,28 @@
 import json
 from typing import Any
 
-from stretto.api.kinds import MOVEMENT, POD
-from stretto.stores.store import Patch
+from stretto.api.kinds import MOVEMENT, POD, Kind
+from stretto.base.clock import Clock
+from stretto.base.errors import NotAllowedError
+from stretto.stores.passing import PassingStore
+from stretto.stores.store import Patch, Record, Store
 from stretto.testing import make_node, make_pod
 from tests.unit.daemons.wire.rig import Rig
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}
+
+
+class WithRights(PassingStore):
+    """A line on which nobody may read Movements one by one."""
+
+    def __init__(self, inner: Store, clock: Clock) -> None:
+        super().__init__(inner)
+        del clock
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        if kind is MOVEMENT:
+            raise NotAllowedError("get movements", "forbidden")
+        return super().get(kind, namespace, name)
 
 
 def owned(name: str, **more: Any) -> bytes:
@@ -37,6 +53,16 @@ def test_as_many_pods_name_a_movement_as_it_wants_on_the_node() -> None:
     assert [rig.node_of(name) for name in followers] == ["n1", "n1"]
     rows = rig.shown(MOVEMENT, "m1")["status"]["owners"][0]["recommendedNodes"]
     assert len(rows[0]["actualPods"]) == 2
+
+
+def test_who_may_not_read_movements_one_by_one_follows_them_all_the_same() -> None:
+    rig = Rig("a", door=WithRights)
+    rig.stop("controller")
+    rig.nodes(make_node("n1"), make_node("n2"))
+    recommend(rig, "n2", 1)
+    rig.pods(owned("p"))
+    rig.settle()
+    assert (rig.node_of("p"), rig.notes("p")["movement-name"]) == ("n2", "m1")
 
 
 def test_a_pod_says_whose_kept_place_it_takes() -> None:
