@@ -7,17 +7,14 @@ the same lane, and whatever does not hold is written back for the shard to decid
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from stretto.api.handover import (
     LOCK,
     LOCK_BINDER,
-    MICRO_TOPOLOGY,
     Hand,
     Standing,
     locked,
@@ -25,27 +22,23 @@ from stretto.api.handover import (
 )
 from stretto.api.kinds import POD, POD_GROUP, Kind
 from stretto.base.clock import Clock
-from stretto.base.errors import InputError
 from stretto.control.scheduler.loop import Loop
-from stretto.control.scheduler.preempt import Domain, Preempting
+from stretto.control.scheduler.preempt import Preempting
 from stretto.control.scheduler.shard import Shard
-from stretto.daemons.wire.view import SCALE, View
-from stretto.framework.finder import Found
-from stretto.framework.placement import Placement, Request
-from stretto.framework.rehearsal import Candidate
+from stretto.daemons.wire.decided import Decided, Named
+from stretto.daemons.wire.delays import after_refusals
+from stretto.daemons.wire.view import SCALE, Known, View
 from stretto.plane import Plane, PlaneConfig, Step
-from stretto.state.claims import NoPlace, Plan, VolumeChoice
-from stretto.state.classes import PodClass
-from stretto.state.cluster import Cluster
-from stretto.state.columns import Columns
-from stretto.state.preemption import PreemptionRules
-from stretto.state.topology import with_zones
-from stretto.state.topology_ingest import device_mask
-from stretto.state.units import Cure, Unit, Why
+from stretto.state.lifecycle import UnitState
+from stretto.state.units import Why
 from stretto.stores.store import Bind, Code, Outcome, Patch, Record, Replies, Reply, Store
 
-ANY_NUMBER: Final = 1 << 30
-"""Room for pods whose places are decided already."""
+PATIENCE: Final = 40.0
+"""Seconds for which decisions of a gang wait for the rest of it: more than any refusal takes."""
+LOOK_EVERY: Final = 1.0
+"""Seconds between two looks at gangs that wait."""
+DECIDED: Final = (Hand.ASSUMED, Hand.NOMINATED)
+"""Pods in the binder's hands."""
 _HELD_BACK: Final = Reply(Outcome.REFUSED, Code.FORBIDDEN, "its PodGroup was given up")
 _LATER: Final = Reply(Outcome.REFUSED, Code.UNAVAILABLE, "its PodGroup could not be locked")
 
@@ -60,12 +53,37 @@ class BinderView(View):
         super().__init__(inner, names, clock)
         #: Tells the annotations of a PodGroup by ``namespace/name``; ``None`` where it needs none.
         self.notes_of: Callable[[str], tuple[str, dict[str, str]] | None] = lambda _key: None
+        #: Clock times since which pods of gangs have been decided, by uid, the oldest first.
+        self.gangs: dict[str, float] = {}
         self._locked: set[str] = set()
+        self._refusals: dict[str, tuple[int, float]] = {}
 
     def sight(self, uid: str, standing: Standing) -> str | None:
         """Decided, or none of our business."""
         del uid
-        return "" if standing.hand in (Hand.ASSUMED, Hand.NOMINATED) else None
+        return "" if standing.hand in DECIDED else None
+
+    def delay(self, known: Known) -> float:
+        """A decision that is made again and again, however often it is refused, waits.
+
+        A shard of ours has waited as long already; Gödel's decides again at once.
+        """
+        count, at = self._refusals.get(known.record.uid, (0, 0.0))
+        return max(0.0, at + after_refusals(count) - self._clock.monotonic())
+
+    def refused(self, uid: str) -> None:
+        """A decision about a pod has gone back."""
+        count = self._refusals.get(uid, (0, 0.0))[0] + 1
+        self._refusals[uid] = count, self._clock.monotonic()
+
+    def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
+        """Remember since when pods of gangs have been decided, and forget who has gone."""
+        if after is None:
+            self._refusals.pop(record.uid, None)
+        if after is None or after.hand not in DECIDED:
+            self.gangs.pop(record.uid, None)
+        elif after.group:
+            self.gangs.setdefault(record.uid, self._clock.monotonic())
 
     def bind(self, binds: Sequence[Bind]) -> Replies:
         """Bind; a gang's PodGroup is locked first, so that nobody times it out meanwhile."""
@@ -114,164 +132,6 @@ class BinderView(View):
         return None
 
 
-class Decided:
-    """Places pods where their annotations say; in every other way a shard's engine."""
-
-    def __init__(
-        self, cluster: Cluster, view: BinderView, eligible: Callable[[int, int], bool]
-    ) -> None:
-        """Read the decisions off a view; ``eligible`` is what nodes' labels and taints say."""
-        #: The snapshot by which claims are dated.
-        self.columns = Columns(cluster.ledger)
-        #: No partition is ours.
-        self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: Chooses the volumes of a pod on a slot, where it needs any.
-        self.volumes: Callable[[int, int], VolumeChoice | None] | None = None
-        self._cluster = cluster
-        self._view = view
-        self._eligible = eligible
-
-    def sync(self) -> None:
-        """Bring the snapshot up to date."""
-        self.columns.sync()
-
-    def room(self, class_id: int) -> int:
-        """A place is decided for every pod that we are asked about."""
-        del class_id
-        return ANY_NUMBER
-
-    def decision(self, row: int) -> tuple[Standing, int] | None:
-        """What was decided about a pod, with the slot; ``None`` for nothing that holds."""
-        pods, known = self._cluster.pods, self._view.known.get(self._cluster.pods.uid[row])
-        slot = self._cluster.nodes.by_name.get(known.standing.node) if known is not None else None
-        if known is None or slot is None:
-            return None
-        # The judge looks at labels, taints and cordons only where they changed after a claim was
-        # made; this one was made by somebody else, nobody knows when.
-        if not self._eligible(int(pods.class_id[row]), slot):
-            return None
-        return known.standing, slot
-
-    def place(self, request: Request) -> Placement:
-        """The decided slots; a unit of which too little is decided has none.
-
-        Whoever waits for others to leave is left to the part that looks after that.
-        """
-        rows = list(request.rows)
-        slots = np.full(len(rows), -1, np.int32)
-        masks = np.zeros(len(rows), np.int32)
-        said: dict[int, NoPlace] = {}
-        for start, stop, least in zip(
-            request.starts, request.starts[1:], request.at_least, strict=False
-        ):
-            found = [self.decision(row) for row in rows[start:stop]]
-            waits = any(each is not None and each[0].hand is Hand.NOMINATED for each in found)
-            enough = sum(each is not None for each in found) >= least
-            for i, each in enumerate(found, start):
-                if waits or not enough:
-                    said[i] = NoPlace(Cure.ANY, "not decided")
-                elif each is not None:
-                    slots[i], masks[i] = each[1], self.mask(rows[i], each[1])
-        chosen = {
-            i: choice
-            for i, row in enumerate(rows)
-            if slots[i] >= 0 and (choice := self._volumes_of(row, int(slots[i]))) is not None
-        }
-        return Placement(slots, masks, len(request.at_least), said, chosen)
-
-    def _volumes_of(self, row: int, slot: int) -> VolumeChoice | None:
-        if self.volumes is None or not self._cluster.pods.volumes[row]:
-            return None
-        return self.volumes(row, slot)
-
-    def mask(self, row: int, slot: int) -> int:
-        """Devices and NUMA nodes that were decided, or the likely ones where nobody says."""
-        cluster, pods = self._cluster, self._cluster.pods
-        pod: PodClass = cluster.classes[int(pods.class_id[row])]
-        known = self._view.known[pods.uid[row]]
-        mask = 0
-        if pod.devices:
-            mask = device_mask(known.record, None)
-            if not mask:
-                for each in pod.devices:
-                    mask |= cluster.ledger.devices.guess(slot, each)
-        if pod.asks.zones is None:
-            return mask
-        note = known.standing.notes.get(MICRO_TOPOLOGY, "")
-        try:
-            stated = cluster.topology.mask_of(slot, note, pods.key(row)) if note else 0
-        except InputError:
-            return mask  # the judge finds that it does not fit, and the shard decides again
-        return mask | (stated or with_zones(0, cluster.topology.choose(slot, pod)))
-
-
-class Named:
-    """A finder that finds whom the annotations name."""
-
-    def __init__(self, rules: PreemptionRules, decided: Decided, cluster: Cluster) -> None:
-        """Read nominations off what was decided."""
-        #: The profile's rules.
-        self.rules = rules
-        self._decided = decided
-        self._cluster = cluster
-
-    def begin(self, plan: Plan) -> None:
-        """Every plan stands for itself."""
-
-    def expect(self, rows: Sequence[int]) -> None:
-        """Nothing is prepared."""
-
-    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Domain]:
-        """Where the unit may go was looked at when it was decided."""
-        del unit, rows, needed
-        return (None,)
-
-    def keep_to(self, unit: Unit, row: int, domain: Domain, promised: Sequence[int]) -> None:
-        """Every pod has one node to go to."""
-
-    def find(self, row: int) -> Found:
-        """The node that was decided, and who must leave it."""
-        found = self._decided.decision(row)
-        if found is None:
-            return Found(None)
-        standing, slot = found
-        rows = [self._cluster.pods.row(victim.uid) for victim in standing.victims]
-        victims = tuple(each for each in rows if each is not None)
-        mask = self._decided.mask(row, slot)
-        return Found(Candidate(slot, victims, frozenset(), (), mask))
-
-    def take(self, row: int, candidate: Candidate) -> None:
-        """The binder's judge keeps count."""
-
-    def may_leave(self, rows: Sequence[int]) -> bool:
-        """The binder's judge asks the budgets."""
-        del rows
-        return True
-
-    def allows(self, row: int, candidate: Candidate) -> bool:
-        """The binder's judge asks the rules."""
-        return True
-
-    def stand(self, mark: int) -> bool:
-        """The binder's judge asks the rules."""
-        return True
-
-    def spare(self, rows: Collection[int]) -> None:
-        """There is no second choice."""
-
-    def chance(self, class_id: int, priority: int) -> int:
-        """Nobody is woken by a chance: a new decision wakes."""
-        del class_id, priority
-        return 0
-
-    def mark(self) -> int:
-        """Nothing to go back to."""
-        return 0
-
-    def back_to(self, mark: int) -> None:
-        """Nothing to take back."""
-
-
 class BinderPlane(Plane):
     """The part of a plane that the binder runs."""
 
@@ -288,10 +148,18 @@ class BinderPlane(Plane):
         self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
         self.relief.run(None, clock.monotonic())
         self.observers.append(self._answer)
+        self._look_at = float("-inf")
+
+    def step(self) -> bool:
+        """Pass one batch along the way, and let go of what has waited too long."""
+        moved = super().step()
+        return self._let_go(self.clock.monotonic()) > 0 or moved
 
     def next_due(self) -> float:
         """Clock time at which there is something to do although no event comes."""
-        return min(super().next_due(), self.view.next_due())
+        oldest = next(iter(self.view.gangs.values()), float("inf"))
+        look = max(self._look_at, oldest + PATIENCE)
+        return min(super().next_due(), self.view.next_due(), look)
 
     def _new_shard(self, number: int) -> Shard:
         """A shard of one loop: where pods go was decided, whatever their sub-cluster."""
@@ -331,13 +199,31 @@ class BinderPlane(Plane):
             self.view.unpin(self.cluster.pods.uid[row])
         self._reject(dict.fromkeys(rows))
 
-    def _reject(self, rows: Iterable[int]) -> None:
-        """Decisions that do not hold go back to whoever made them."""
+    def _let_go(self, now: float) -> int:
+        """Decisions about gangs of which the rest does not come hold room for nobody: they go back.
+
+        Returns how many.
+        """
+        if now < self._look_at or not self.view.gangs:
+            return 0
+        self._look_at, rows = now + LOOK_EVERY, list[int]()
+        for uid, since in self.view.gangs.items():
+            row = self.cluster.pods.row(uid) if now - since >= PATIENCE else None
+            unit = self.units.of_row(row) if row is not None else None
+            if row is not None and unit is not None and unit.state is UnitState.FORMING:
+                rows.append(row)
+        return self._reject(rows)
+
+    def _reject(self, rows: Iterable[int]) -> int:
+        """Decisions that do not hold go back to whoever made them; returns how many."""
         pods, view = self.cluster.pods, self.view
         bodies = {}
         for row in rows:
             known = view.known.get(pods.uid[row])
-            if known is not None and known.standing.hand in (Hand.ASSUMED, Hand.NOMINATED):
+            if known is not None and known.standing.hand in DECIDED:
                 bodies[pods.uid[row]] = rejected(known.standing)
-        for reply in view.hand(bodies):
+        for uid, reply in zip(bodies, view.hand(bodies), strict=True):
             self.counts[f"reject {reply.outcome.value}"] += 1
+            if reply.outcome is Outcome.OK:
+                view.refused(uid)
+        return len(bodies)

@@ -33,6 +33,7 @@ from stretto.base.clock import Clock, timestamp
 from stretto.control.binder.evictor import Evictor
 from stretto.control.dispatcher.config import QueueConfig, dispatcher_config
 from stretto.control.wording import UNSCHEDULABLE
+from stretto.daemons.wire.delays import after_refusals
 from stretto.daemons.wire.fleet import BEAT_EVERY, Heart
 from stretto.daemons.wire.links import Links
 from stretto.daemons.wire.view import Known, View
@@ -51,10 +52,6 @@ from stretto.stores.store import (
     Store,
 )
 
-FIRST_DELAY: Final = 0.5
-"""Seconds before a pod that was rejected twice is tried again; doubles with each time."""
-LONGEST_DELAY: Final = 30.0
-"""Seconds that such a pod waits at most."""
 _NOT_OURS: Final = Reply(Outcome.CONFLICT, Code.CONFLICT, "the pod is not in this shard's hands")
 _DONE: Final = Reply(Outcome.OK)
 
@@ -97,10 +94,8 @@ class ShardView(View):
         return standing.node or None
 
     def delay(self, known: Known) -> float:
-        """The first rejection is bad luck; a pod that is rejected again and again waits."""
-        if known.returns < 2:
-            return 0.0
-        return float(min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(known.returns - 2, 16)))
+        """A pod that is rejected again and again waits."""
+        return after_refusals(known.returns)
 
     def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
         """A nomination of ours ends with any other word about the pod."""

@@ -100,6 +100,10 @@ class Rig:
         reply = self.store.patch(kind, [Patch(namespace, name, patch)])[0]
         assert reply.outcome is Outcome.OK, reply
 
+    def say(self, pod: str, **notes: str) -> None:
+        """Somebody writes a hand-over on a pod."""
+        self.change(POD, pod, {"metadata": {"annotations": says(**notes)}}, "default")
+
     def delete(self, kind: Kind, *names: str, namespace: str = "") -> None:
         self.store.delete(kind, [Deletion(namespace, name) for name in names])
 
@@ -137,6 +141,11 @@ def fields(struct: Any) -> dict[str, Any]:
 def with_report(config: PlaneConfig) -> PlaneConfig:
     """A config under which what waits is told."""
     return config.__class__(**{**fields(config), "report": ReportConfig(keep_events=1e9)})
+
+
+def says(**notes: str) -> dict[str, str]:
+    """Annotations of a hand-over by their names without the prefix, with ``_`` for ``-``."""
+    return {PREFIX + key.replace("_", "-"): text for key, text in notes.items()}
 
 
 def names(prefix: str, count: int) -> Sequence[str]:

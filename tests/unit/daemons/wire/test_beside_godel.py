@@ -79,3 +79,19 @@ def test_a_pod_says_whose_kept_place_it_takes() -> None:
     notes = rig.notes("new")
     assert notes["matched-reservation-placeholder"] == "default/old-placeholder"
     assert rig.node_of("new") == node
+
+
+def test_a_shard_that_insists_is_answered_less_and_less_often() -> None:
+    rig = Rig("a")
+    rig.nodes(make_node("n1", unschedulable=True))
+    rig.settle()
+    rig.stop("a")
+    rig.pods(make_pod("p"))
+    insisted = 0
+    for _ in range(600):
+        rig.settle()
+        if rig.notes("p")["pod-state"] == "dispatched":
+            rig.say("p", pod_state="assumed", assumed_node="n1")
+            insisted += 1
+        rig.clock.advance(0.1)
+    assert insisted < 12
