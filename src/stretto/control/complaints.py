@@ -2,8 +2,8 @@
 
 Nodes, their agents' reports, groups, queues and Movements that cannot be read, or not as they are
 written, fail alone and are noted in ``cluster.abnormal``. Their owners look at the object, not at
-our log, so an event says it there, once as long as it is the same. Pods have conditions of their
-own (``reporter``).
+our log, so an event says it there, once as long as it is the same. A pod that cannot be read has a
+condition besides; of pods that can, the ``reporter`` tells.
 """
 
 from typing import Final
@@ -14,20 +14,21 @@ from stretto.api.kinds import (
     MOVEMENT,
     NM_NODE,
     NODE,
+    POD,
     POD_GROUP,
     PRIORITY_CLASS,
     QUEUE,
     RESERVATION,
     Kind,
 )
-from stretto.control.wording import complaint_event
+from stretto.control.wording import NOT_VALID, Word, complaint_event, condition_patch
 from stretto.state.cluster import Cluster
-from stretto.stores.store import Record, Store
+from stretto.stores.store import Patch, Record, Store
 
 KINDS: Final[dict[str, Kind]] = {
     kind.kind.lower(): kind
     for kind in (
-        NODE, NM_NODE, CUSTOM_NODE_RESOURCE, MOVEMENT, POD_GROUP, PRIORITY_CLASS, QUEUE,
+        NODE, NM_NODE, CUSTOM_NODE_RESOURCE, MOVEMENT, POD, POD_GROUP, PRIORITY_CLASS, QUEUE,
         RESERVATION,
     )
 }  # fmt: skip
@@ -55,17 +56,30 @@ class Complaints:
             for key, message in abnormal.items()
             if told.get(key) != message and key.partition(" ")[0] in KINDS
         ]
-        bodies = []
+        bodies, patches = list[bytes](), list[Patch | None]()
+        component = min(self._cluster.config.scheduler_names)
         for key in news[:AT_ONCE]:
             told[key] = abnormal[key]
-            word, _, name = key.partition(" ")
-            namespace, _, name = name.rpartition("/")
-            record = Record(KINDS[word], namespace, name, self._uid(word, namespace, name), 0, b"")
-            component = min(self._cluster.config.scheduler_names)
+            record = self._record(key)
+            if record is None:
+                continue
             bodies.append(complaint_event(record, abnormal[key], component, wall))
+            if record.kind is POD and not record.node:
+                word = Word(False, NOT_VALID, abnormal[key])
+                patches.append(condition_patch(record, word, wall))
         if bodies:
             self._store.create(EVENT, bodies)
+        if any(patches):
+            self._store.patch_status(POD, [each for each in patches if each is not None])
         return len(bodies)
+
+    def _record(self, key: str) -> Record | None:
+        """The object that a note is about, as far as an event needs it; ``None`` if it is gone."""
+        word, _, name = key.partition(" ")
+        namespace, _, name = name.rpartition("/")
+        if KINDS[word] is POD:
+            return self._store.get(POD, namespace, name)
+        return Record(KINDS[word], namespace, name, self._uid(word, namespace, name), 0, b"")
 
     def _uid(self, word: str, namespace: str, name: str) -> str:
         """The identity of an object as far as it is known without asking; empty else."""

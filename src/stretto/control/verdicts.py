@@ -44,7 +44,7 @@ class Verdicts:
     def __init__(self, engine: Engine) -> None:
         """Ask by the rules of an engine, about its cluster as it is."""
         self._engine = engine
-        self._rules: Sequence[FilterRule] = engine.profile.filters
+        self._rules: Sequence[FilterRule] = engine.profile.every_filter
         self._columns = Columns(engine.cluster.ledger)
         self._kept: dict[int, tuple[int, Said]] = {}
         self._budget = ASKED_AT_ONCE

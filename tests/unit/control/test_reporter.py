@@ -92,6 +92,23 @@ def test_other_conditions_of_a_pod_are_kept() -> None:
     assert [each["type"] for each in conditions(at, "big")] == ["Mine", "PodScheduled"]
 
 
+def test_a_pod_that_cannot_be_read_is_told_what_is_wrong_with_it_once() -> None:
+    at = harness()
+    at.submit(make_pod("odd", annotations={"godel.bytedance.com/hard-constraints": "Fit:0"}))
+    at.settle(30)
+    (condition,), (event,) = conditions(at, "odd"), events(at)
+    assert (condition["status"], condition["message"]) == ("False", event["message"])
+    assert "hard-constraints: got 'Fit:0'" in condition["message"]
+
+
+def test_a_pod_that_names_a_rule_which_nobody_knows_is_told_its_name() -> None:
+    at = harness()
+    at.submit(make_pod("odd", annotations={"godel.bytedance.com/hard-constraints": "Nope"}))
+    at.settle(1)
+    (condition,) = conditions(at, "odd")
+    assert "1 hard constraint Nope names no plugin of this profile" in condition["message"]
+
+
 def test_a_burst_is_told_in_bounded_batches() -> None:
     at = harness(ReportConfig(at_once=10, every=1.0))
     at.submit(*(make_pod(f"p{i}", cpu="64") for i in range(35)))
