@@ -53,7 +53,7 @@ class BinderView(View):
         super().__init__(inner, names, clock)
         #: Tells the annotations of a PodGroup by ``namespace/name``; ``None`` where it needs none.
         self.notes_of: Callable[[str], tuple[str, dict[str, str]] | None] = lambda _key: None
-        #: Clock times since which pods of gangs have been decided, by uid, the oldest first.
+        #: Clock times since which pods of gangs have been decided, by uid.
         self.gangs: dict[str, float] = {}
         self._locked: set[str] = set()
         self._refusals: dict[str, tuple[int, float]] = {}
@@ -157,8 +157,7 @@ class BinderPlane(Plane):
 
     def next_due(self) -> float:
         """Clock time at which there is something to do although no event comes."""
-        oldest = next(iter(self.view.gangs.values()), float("inf"))
-        look = max(self._look_at, oldest + PATIENCE)
+        look = self._look_at if self.view.gangs else float("inf")
         return min(super().next_due(), self.view.next_due(), look)
 
     def _new_shard(self, number: int) -> Shard:
@@ -200,17 +199,20 @@ class BinderPlane(Plane):
         self._reject(dict.fromkeys(rows))
 
     def _let_go(self, now: float) -> int:
-        """Decisions about gangs of which the rest does not come hold room for nobody: they go back.
+        """Decisions about gangs that were given up, or of which the rest does not come, go back.
 
-        Returns how many.
+        They would hold room for nobody. Returns how many there are.
         """
         if now < self._look_at or not self.view.gangs:
             return 0
         self._look_at, rows = now + LOOK_EVERY, list[int]()
         for uid, since in self.view.gangs.items():
-            row = self.cluster.pods.row(uid) if now - since >= PATIENCE else None
+            row = self.cluster.pods.row(uid)
             unit = self.units.of_row(row) if row is not None else None
-            if row is not None and unit is not None and unit.state is UnitState.FORMING:
+            if row is None or unit is None:
+                continue
+            is_late = now - since >= PATIENCE
+            if unit.state is UnitState.FAILED or (is_late and unit.state is UnitState.FORMING):
                 rows.append(row)
         return self._reject(rows)
 
