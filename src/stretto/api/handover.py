@@ -134,13 +134,21 @@ def standing_of(meta: MetaHead) -> Standing:
     return read(notes or {})
 
 
+def not_known(notes: Mapping[str, str]) -> tuple[str, tuple[str, ...]] | None:
+    """An annotation whose word nobody here knows, with the words that are known."""
+    for key, known in _KINDS.items():
+        if notes.get(key, known[0]) not in known:
+            return key, known
+    return None
+
+
 def read(notes: Mapping[str, str]) -> Standing:
     """What annotations mean.
 
     A pod without any is as good as one that says ``pending``: Gödel writes that word on it first,
     one write more for each pod, and takes it for abnormal before.
     """
-    if any(notes.get(key, known[0]) not in known for key, known in _KINDS.items()):
+    if not_known(notes) is not None:
         return Standing(Hand.UNKNOWN, notes)
     state, node, wanted = (
         notes.get(POD_STATE, ""),

@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from stretto.api.handover import Hand, Standing, dispatched, reset
+from stretto.api.handover import Hand, Standing, dispatched, not_known, reset
 from stretto.base.clock import Clock, timestamp
+from stretto.base.errors import InputError
 from stretto.control.dispatcher.failures import Failure
 from stretto.daemons.wire.fleet import DEAD_AFTER, Fleet
 from stretto.daemons.wire.lent import Lent
@@ -55,6 +56,8 @@ class DispatcherView(View):
         self.at: dict[str, dict[str, None]] = {}
         #: Pods whose annotations contradict one another.
         self.abnormal: dict[str, None] = {}
+        #: What is wrong with pods that ask for what nobody knows: note and sentence, by uid.
+        self.unknown: dict[str, tuple[str, str]] = {}
         #: Shard that has, or had last, pods of a PodGroup, by ``namespace/name``.
         self.group_at: dict[str, str] = {}
 
@@ -78,12 +81,17 @@ class DispatcherView(View):
         if before is not None and before.standing.hand is Hand.DISPATCHED:
             self.at.get(before.standing.scheduler, {}).pop(uid, None)
         self.abnormal.pop(uid, None)
+        self.unknown.pop(uid, None)
         if after is None:
             return
         if after.hand is Hand.DISPATCHED:
             self.at.setdefault(after.scheduler, {})[uid] = None
         elif after.hand is Hand.ABNORMAL:
             self.abnormal[uid] = None
+        elif after.hand is Hand.UNKNOWN and (odd := not_known(after.notes)) is not None:
+            about, (key, known) = f"pod {record.namespace}/{record.name}", odd
+            where, expected = f"{about}, annotation {key}", f"one of {', '.join(known)}"
+            self.unknown[uid] = about, str(InputError(where, after.notes[key], expected))
         if after.group and after.scheduler:
             self.group_at[f"{record.namespace}/{after.group}"] = after.scheduler
 
@@ -135,6 +143,7 @@ class DispatcherPlane(Plane):
         self._shares = NodeShares(self.cluster, self.view) if wire.shares_nodes else None
         self._doubts: dict[str, _Doubt] = {}
         self._strange: dict[str, float] = {}
+        self._unknown: dict[str, str] = {}
         self._next = float("inf")
 
     def step(self) -> bool:
@@ -172,6 +181,13 @@ class DispatcherPlane(Plane):
         super()._absorb(now)
 
     def _tell(self, failed: Sequence[Failure], now: float) -> None:
+        """What waits and why; pods that no part of the plane is shown are among it."""
+        abnormal, before = self.cluster.abnormal, self._unknown
+        self._unknown = dict(self.view.unknown.values())
+        for about in before.keys() - self._unknown.keys():
+            if abnormal.get(about) == before[about]:
+                del abnormal[about]
+        abnormal.update(self._unknown)
         if self.reporter is not None:
             self._report(self.reporter, [], [], failed, now)
 

@@ -38,8 +38,9 @@ from stretto.daemons.wire.fleet import BEAT_EVERY, Heart
 from stretto.daemons.wire.links import Links
 from stretto.daemons.wire.view import Known, View
 from stretto.plane import Plane, PlaneConfig, Step
+from stretto.state.lifecycle import UnitState
 from stretto.state.slots import BLOCK
-from stretto.state.units import DEFAULT_QUEUE, Setback, UnitKind, Why
+from stretto.state.units import DEFAULT_QUEUE, Setback, Unit, UnitKind, Why
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.store import (
     Bind,
@@ -69,6 +70,8 @@ class ShardView(View):
         self.ours: set[str] = set()
         #: Whether the unit of a pod has its nodes, so that the pod is one that came later.
         self.is_late: Callable[[str], bool] = lambda _uid: False
+        #: Whether the unit of a pod lacks others, so that it was not tried yet.
+        self.forms: Callable[[str], bool] = lambda _uid: False
         #: Who must leave a node before a pod can have it.
         self.victims_of: Callable[[str], tuple[VictimNote, ...]] = lambda _uid: ()
         #: Why pods go where they go; ``None`` before there is anything to read it off.
@@ -163,7 +166,7 @@ class ShardView(View):
 
     def _as_tried(self, patch: Patch) -> Patch:
         known = self.known.get(patch.uid)
-        if known is None or known.standing.hand is not Hand.DISPATCHED:
+        if known is None or known.standing.hand is not Hand.DISPATCHED or self.forms(patch.uid):
             return patch
         more = tried(known.standing)
         return msgspec.structs.replace(patch, patch={**more, **patch.patch}) if more else patch
@@ -217,6 +220,7 @@ class ShardPlane(Plane):
         self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
         self.relief.run(None, clock.monotonic())
         self.view.is_late = self._is_late
+        self.view.forms = self._forms
         self.view.victims_of = self._victims_of
         self.view.links = Links(self.cluster, self.units)
         self._misfits: list[Setback] = []
@@ -286,10 +290,17 @@ class ShardPlane(Plane):
 
     # ------------------------------------------------------------ what the view asks
 
-    def _is_late(self, uid: str) -> bool:
+    def _unit(self, uid: str) -> Unit | None:
         row = self.cluster.pods.row(uid)
-        unit = self.units.of_row(row) if row is not None else None
+        return self.units.of_row(row) if row is not None else None
+
+    def _is_late(self, uid: str) -> bool:
+        unit = self._unit(uid)
         return unit is not None and unit.kind is not UnitKind.POD and unit.scheduled
+
+    def _forms(self, uid: str) -> bool:
+        unit = self._unit(uid)
+        return unit is not None and unit.state is UnitState.FORMING
 
     def _victims_of(self, uid: str) -> tuple[VictimNote, ...]:
         """Who must leave the node of a pod, of those whom its unit wants to leave."""

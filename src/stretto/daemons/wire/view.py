@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from stretto.api.handover import Standing, read, standing_of
+from stretto.api.handover import Hand, Standing, read, standing_of
 from stretto.api.heads import PodHead, decode_pod_head
 from stretto.api.kinds import MOVEMENT, NODE, POD, QUEUE, RESERVATION, Kind
 from stretto.api.patch import PatchType
@@ -127,7 +127,9 @@ class View(PassingStore):
         if record.node:
             return _wide(record, record.node)
         known = self._read(record, None)
-        shown = self.sight(record.uid, known.standing) if known is not None else ""
+        if known is None or known.standing.hand is Hand.UNKNOWN:
+            return _wide(record, "")
+        shown = self.sight(record.uid, known.standing)
         return None if shown is None else _wide(record, shown)
 
     def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
