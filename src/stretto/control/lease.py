@@ -155,8 +155,8 @@ class Elector:
             return self._settle(self._create(), began)
         spec = _decoded(record).spec
         self.holder = spec.holder_identity
-        if record.version != self._seen[0]:
-            self._seen = (record.version, began)
+        if record.version != self._seen[0]:  # it may have changed while it was being read
+            self._seen = (record.version, self._clock.monotonic())
         if self.holder == self.config.identity:
             return self._settle(self._write(record, self._times()), began)
         self._valid_until = float("-inf")

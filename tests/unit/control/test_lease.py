@@ -106,6 +106,22 @@ def test_a_standby_takes_over_when_the_lease_has_run_out() -> None:
     assert race.leaders() == [1]
 
 
+def test_a_standby_counts_from_the_answer_because_a_slow_one_may_tell_of_a_late_renewal() -> None:
+    race = Race()
+    race.run(10, 0)
+    line, read = race.lines[1], race.lines[1].get
+
+    def slow(kind: Kind, namespace: str, name: str) -> Record | None:
+        race.run(14, 0)
+        return read(kind, namespace, name)
+
+    line.get = slow  # type: ignore[method-assign]
+    race.all[1].tick()
+    line.get, race.lines[0].is_down = read, True  # type: ignore[method-assign]
+    race.run(6)
+    assert race.leaders() == [0]
+
+
 def test_a_former_leader_that_comes_back_stands_by() -> None:
     race = Race()
     race.run(10)
