@@ -60,6 +60,18 @@ def test_a_write_that_failed_inside_is_unknown_and_not_sent_again(server: Server
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize("body", [{"error": "bad gateway"}, {"message": None}, {}, []])
+def test_a_failure_in_words_that_are_no_status_s_is_a_failure_too(
+    server: Server, body: object
+) -> None:
+    """Proxies before a server answer in a JSON of their own."""
+    server.rules = [lambda _: web.json_response(body, status=504)]
+    assert server.store().create(POD, [BODY])[0].outcome is Outcome.UNKNOWN
+    assert len(server.asked) == 1
+    reply = server.store().bind([BIND])[0]
+    assert (reply.outcome, "(" in reply.message) == (Outcome.UNKNOWN, True)
+
+
 def test_a_bind_that_failed_inside_is_asked_for_again_and_found_done(server: Server) -> None:
     server.rules = [
         at("POST", "binding", once_then(status(500), status(409, "Conflict"))),

@@ -70,15 +70,16 @@ _DECODER: Final = msgspec.json.Decoder(Status)
 
 
 def status_of(answer: Answer) -> Status:
-    """The Status in an answer; what is none becomes one."""
+    """The Status in an answer; what is none becomes one. It always says something."""
     try:
         status = _DECODER.decode(answer.body)
-        if answer.shown:
-            status = msgspec.structs.replace(status, message=f"{status.message}: {answer.shown}")
-        return status
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        text = answer.body[:_SAID].decode("utf-8", "replace").strip()
-        return Status(text or f"HTTP status {answer.status}", code=answer.status)
+        status = Status()
+    message = status.message or answer.body[:_SAID].decode("utf-8", "replace").strip()
+    message = message or f"HTTP status {answer.status}"
+    if answer.shown:
+        message = f"{message}: {answer.shown}"
+    return msgspec.structs.replace(status, message=message, code=status.code or answer.status)
 
 
 def refused(answer: Answer, what: str) -> Reply:
