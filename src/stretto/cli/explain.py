@@ -103,7 +103,7 @@ def explain(common: Common, asked: Asked) -> None:
 
 def _stored(common: Common, asked: Asked) -> "tuple[Asked, Scene, State]":
     """The scene of a store or cluster: a plane looks at a copy, and places what it can."""
-    from stretto.explain.scene import live_scene, others_of
+    from stretto.explain.scene import live_scene
     from stretto.sim.copies import Copy, state_of
     from stretto.sim.live_setup import Rules
 
@@ -119,7 +119,7 @@ def _stored(common: Common, asked: Asked) -> "tuple[Asked, Scene, State]":
     views = plane.dispatcher.views
     scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
     scene.when = f"the {state.title}, after what waits there has been tried"
-    scene.others = dict(others_of(state.records, plane.cluster, state.settings.scheduler_names))
+    scene.read(state.records, state.settings.scheduler_names)
     if asked.asks_cluster:
         _note_room(common.console, scene, state, asked.pod)
     return asked, scene, state
@@ -249,7 +249,7 @@ def _show_nodes(console: Console, said: "Explanation") -> None:
         shown = nodes.reasons if console.verbose else nodes.reasons[:SHOWN]
         rows = [(each.nodes, each.alone, each.reason) for each in shown]
         console.table(["nodes", "alone", "reason"], rows)
-    together = [f"{each.nodes:,} nodes: {' + '.join(each.reasons)}" for each in nodes.overlaps]
+    together = [f"{counted(e.nodes, 'node')}: {' + '.join(e.reasons)}" for e in nodes.overlaps]
     _list(console, "Together", together if console.verbose else together[:2])
     _show_forbidden(console, said)
     near = [(each.node, "; ".join(_why(each))) for each in nodes.nearest]
@@ -274,7 +274,7 @@ def _why(near: "NearFacts") -> list[str]:
     named = {lack.resource for lack in near.lacks}
     others = [
         text
-        for text in near.reasons
+        for text in near.words
         if text != "Too many pods" and text.removeprefix("Insufficient ") not in named
     ]
     return [*others, *amounts]

@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from stretto.explain.amounts import counted, spoken
 from stretto.explain.inquiry import Inquiry, NearFacts, RefusedBy
-from stretto.explain.standing import cure_words
+from stretto.explain.nearest import nearest
+from stretto.explain.standing import UnitFacts, cure_words
+from stretto.explain.wanted import exact_words
 from stretto.framework.contract import Scope
 from stretto.framework.formulas_devices import fitting
 from stretto.framework.plugins.devices import Devices
@@ -57,10 +59,41 @@ def cures_for(inquiry: Inquiry, near: tuple[NearFacts, ...], events: int) -> tup
     if not found:
         found = [*_all_smaller(inquiry)]
     words = cure_words(events)
-    if words and not bool(inquiry.never.all()):
+    if words and bool(inquiry.could_hold().any()):
         when = ", ".join(words[:-1]) + " or " * (len(words) > 1) + words[-1]
         found.append(Cure("event", f"It is tried again as soon as {when}."))
     return tuple(found)
+
+
+def cures_of_unit(unit: UnitFacts, groups: tuple[str, ...]) -> tuple[Cure, ...]:
+    """What would help where a pod's unit is in the way, whatever the nodes say.
+
+    Args:
+        unit: its unit.
+        groups: PodGroups that exist.
+    """
+    if unit.min_member is None:
+        return () if unit.failure else (_named_group(unit, groups),)
+    if unit.failure:
+        late = "one that was given up is not tried again"
+        longer = "a greater scheduleTimeoutSeconds lets it wait longer"
+        return (Cure("edit", f"Make its PodGroup anew: {late} ({longer})."),)
+    if unit.quota:  # room would not help, nor would fewer pods at one time
+        return (Cure("event", "A higher limit, or pods of the queue that end."),)
+    missing = unit.min_member - unit.placed - unit.waiting
+    if unit.is_gang and not unit.scheduled and missing > 0:
+        sentence = f"{counted(missing, 'more pod')} of its gang must be created"
+        fewer = unit.min_member - missing
+        return (Cure("gang", f"{sentence}, or minMember be {fewer}.", amount=fewer),)
+    return ()
+
+
+def _named_group(unit: UnitFacts, groups: tuple[str, ...]) -> Cure:
+    name = unit.key.partition("/")[2]
+    space = name.partition("/")[0]
+    found = nearest(name, [each for each in groups if each.startswith(f"{space}/")])
+    instead = f"name one that exists: {' or '.join(found)}" if found else "name one that exists"
+    return Cure("edit", f"Create the PodGroup {name}, or {instead}.")
 
 
 def _rooms(near: tuple[NearFacts, ...]) -> Iterator[Cure]:
@@ -240,9 +273,12 @@ def _rules(inquiry: Inquiry) -> Iterator[Cure]:
     static = [each for each in inquiry.refused if each.rule.SCOPE is Scope.STATIC]
     opened = []
     for each in static:
-        nodes = int(inquiry.without([each]).sum())
-        if nodes:
-            opened.append((nodes, each.reason))
-    for nodes, text in sorted(opened, key=lambda pair: -pair[0])[:RULES]:
-        sentence = f"{counted(nodes, 'node')} would take it now, were it not for “{text}”."
-        yield Cure("rule", sentence)
+        places = np.flatnonzero(inquiry.without([each]))
+        if len(places):
+            opened.append((len(places), each.reason, int(inquiry.slots[places[0]])))
+    nodes = inquiry.view.nodes
+    for count, text, slot in sorted(opened, key=lambda one: -one[0])[:RULES]:
+        sentence = f"{counted(count, 'node')} would take it now, were it not for “{text}”"
+        words = exact_words(text, inquiry.pod, nodes, slot)
+        there = f"; on {nodes.names[slot]} it {words}" if words != text else ""
+        yield Cure("rule", f"{sentence}{there}.", nodes.names[slot])

@@ -105,9 +105,6 @@ def _if_empty(scene: Scene, row: int, most: int) -> int:
 
 def _cures(unit: UnitFacts, fitting: int, near: NearFacts | None) -> list[Cure]:
     found = []
-    if unit.quota:  # room would not help, nor would fewer pods at one time
-        found.append(Cure("event", "A higher limit, or pods of the queue that end."))
-        return found
     if near is not None and near.lacks:
         parts = " and ".join(lack.text for lack in near.lacks)
         found.append(

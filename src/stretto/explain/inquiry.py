@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.explain.amounts import short_of
+from stretto.explain.wanted import exact_words
 from stretto.framework.contract import BoolArray, Fail, FilterRule, Scope, SlotArray, View
 from stretto.framework.diagnosis import SaysLacks, diagnose
 from stretto.framework.formulas_devices import fitting
@@ -20,6 +21,12 @@ from stretto.framework.requested import devices_of, scaled_asks, wanted_of
 from stretto.state.classes import PodClass
 from stretto.state.devices import WHOLE
 
+VOLUMES: Final = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+"""Rules that are about a pod's volumes."""
+BETWEEN: Final = ("PodTopologySpread", "InterPodAffinity")
+"""Rules between pods."""
+_PINS: Final = ("NodeAffinity", "NodeName")
+"""Rules that say which nodes are meant."""
 OVERLAPS: Final = 5
 """Commonest combinations of reasons that are listed."""
 
@@ -87,6 +94,8 @@ class NearFacts(msgspec.Struct, frozen=True):
     lacks: tuple[LackFacts, ...]
     #: Whether it could hold the pod if it were empty.
     resolvable: bool
+    #: Each reason as it is on this node: the label that is wanted, the taint that is not borne.
+    words: tuple[str, ...] = ()
 
 
 class Inquiry:
@@ -137,11 +146,10 @@ class Inquiry:
         """bool[k]: nodes that the rules on node objects allow, whatever room they have."""
         return ~self._any([each for each in self.refused if each.rule.SCOPE is Scope.STATIC])
 
-    def could_hold(self, left_out: Sequence[RefusedBy]) -> BoolArray:
-        """bool[k]: nodes that could hold it empty, some reasons aside."""
-        ignored = {id(each) for each in left_out}
-        never = [each for each in self.refused if not each.resolvable and id(each) not in ignored]
-        return ~self._any(never)
+    def could_hold(self) -> BoolArray:
+        """bool[k]: nodes that could hold it empty, its volumes and other pods aside."""
+        never = [each for each in self.refused if not each.resolvable]
+        return ~self._any([e for e in never if e.rule.NAME not in (*VOLUMES, *BETWEEN)])
 
     def refused_by(self, names: Collection[str]) -> BoolArray:
         """bool[k]: nodes that some rules refuse."""
@@ -195,13 +203,14 @@ class Inquiry:
         return tuple(dict.fromkeys(named))
 
     def nearest(self, limit: int) -> tuple[NearFacts, ...]:
-        """Nodes that refuse for the fewest reasons, then those that lack least."""
+        """Nodes that refuse for the fewest reasons, those that are meant first, then by lack."""
         refusing = np.flatnonzero(self.against > 0)
         if not len(refusing):
             return ()
         shortage = self.shortage()[refusing]
         ranks = self.view.nodes.name_rank[self.slots[refusing]]
-        keys = (ranks, shortage, self.against[refusing], self.never[refusing])
+        others = self.refused_by(_PINS)[refusing]
+        keys = (ranks, shortage, others, self.against[refusing], self.never[refusing])
         return tuple(self.near(int(i)) for i in refusing[np.lexsort(keys)[:limit]])
 
     def near(self, place: int) -> NearFacts:
@@ -214,11 +223,14 @@ class Inquiry:
             if isinstance(rule, SaysLacks)
             for lack in rule.lacks(self.pod, self.view, slot)
         ]
+        reasons = tuple(dict.fromkeys(each.reason for each in here))
+        nodes = self.view.nodes
         return NearFacts(
-            node=self.view.nodes.names[slot],
-            reasons=tuple(dict.fromkeys(each.reason for each in here)),
+            node=nodes.names[slot],
+            reasons=reasons,
             lacks=tuple(LackFacts(*lack, self._spoken(place, *lack)) for lack in lacks),
             resolvable=not bool(self.never[place]),
+            words=tuple(exact_words(reason, self.pod, nodes, slot) for reason in reasons),
         )
 
     def _spoken(self, place: int, resource: str, asked: int, free: int) -> str:

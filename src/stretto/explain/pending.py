@@ -1,37 +1,45 @@
 """Which reasons hold for a pod without a node, each as a sentence with its figures."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from stretto.explain.amounts import counted, spoken
 from stretto.explain.gangs import GangFacts
-from stretto.explain.inquiry import Inquiry
+from stretto.explain.inquiry import BETWEEN, VOLUMES, Inquiry
 from stretto.explain.reasons import Code, Reason, ordered, reason
 from stretto.explain.standing import UnitFacts
 from stretto.explain.steps import StepFact
+from stretto.explain.wanted import wanted_nowhere
+from stretto.framework.contract import BoolArray
 from stretto.state.lifecycle import PodState
 
 _CLAIMS: Final = "DynamicResources"
-_VOLUMES: Final = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
-_BETWEEN: Final = ("PodTopologySpread", "InterPodAffinity")
 _NARROWING: Final = (
-    (Code.VOLUMES, _VOLUMES, "Its volumes"),
-    (Code.OTHER_PODS, _BETWEEN, "Rules between pods"),
+    (Code.VOLUMES, VOLUMES, "Its volumes"),
+    (Code.OTHER_PODS, BETWEEN, "Rules between pods"),
 )
 """Codes of rules that are about more than a node, and what they are called."""
 _IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
 
 
+class Alone(NamedTuple):
+    """What is known of a pod alone."""
+
+    #: Where it is on its walk.
+    state: PodState
+    #: What happened to it, as far as it was noted.
+    steps: tuple[StepFact, ...] = ()
+    #: Its scheduling gates, as far as they were read.
+    gates: tuple[str, ...] = ()
+
+
 def reasons_of(
-    inquiry: Inquiry,
-    state: PodState,
-    unit: UnitFacts | None,
-    gang: GangFacts | None,
-    steps: tuple[StepFact, ...] = (),
+    inquiry: Inquiry, pod: Alone, unit: UnitFacts | None, gang: GangFacts | None
 ) -> tuple[Reason, ...]:
     """Every reason that holds, the dominant one first; there is always one."""
+    state, steps, gates = pod
     found = [*_of_group(unit, gang), *of_nodes(inquiry)]
     if state is PodState.GATED:
-        found.append(reason(Code.GATED, "A scheduling gate holds it until somebody removes it."))
+        found.append(reason(Code.GATED, _gated(gates)))
     if steps and steps[-1].step == "refused":
         found.append(reason(Code.CONFLICT, f"Its last claim was refused: {steps[-1].detail}."))
     if unit is not None and (unit.state == "backoff" or state is PodState.BACKOFF):
@@ -43,6 +51,13 @@ def reasons_of(
     if not found:
         found.append(reason(Code.QUEUED, _queued(inquiry, unit)))
     return ordered(found)
+
+
+def _gated(gates: tuple[str, ...]) -> str:
+    named = f" {', '.join(gates)}" if gates else ""
+    if len(gates) > 1:
+        return f"The scheduling gates{named} hold it until somebody removes them."
+    return f"{'The' if gates else 'A'} scheduling gate{named} holds it until somebody removes it."
 
 
 def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
@@ -72,11 +87,11 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
     nodes = counted(total, "node")
     allowed = int(inquiry.allowed().sum())
     if not allowed:
-        texts = [each.reason for each in inquiry.reasons() if not _is_room(each.reason)]
+        texts = wanted_nowhere(inquiry.pod, inquiry.view.nodes, inquiry.slots)
+        texts = texts or [e.reason for e in inquiry.reasons() if not _is_room(e.reason)]
         sentence = f"None of {nodes} is allowed: {', '.join(texts)}."
         return [reason(Code.NOT_ALLOWED, sentence)]
-    of_others = [each for each in inquiry.refused if each.rule.NAME in (*_VOLUMES, *_BETWEEN)]
-    large = inquiry.could_hold(of_others)
+    large = inquiry.could_hold()
     if not large.any():
         return [reason(Code.TOO_BIG, _too_big(inquiry, allowed))]
     for code, names, what in _NARROWING:
@@ -84,11 +99,17 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
             texts = [each.reason for each in inquiry.reasons() if each.plugin in names]
             sentence = f"{what} leave none of the {counted(int(large.sum()), 'node')} that could"
             return [reason(code, f"{sentence} hold it: {', '.join(texts)}.")]
-    big_enough = int((~inquiry.never).sum()) or int(large.sum())
-    main = inquiry.reasons()[0].reason
-    full = "it is" if big_enough == 1 else "all of them are"
-    sentence = f"{big_enough:,} of {nodes} could hold it, and {full} too full now (mostly {main})."
-    return [reason(Code.NO_ROOM, sentence)]
+    return [reason(Code.NO_ROOM, _no_room(inquiry, large))]
+
+
+def _no_room(inquiry: Inquiry, large: BoolArray) -> str:
+    """Nodes that could hold it are full: how many, and mostly of what."""
+    could = ~inquiry.never if not inquiry.never.all() else large
+    count = int(could.sum())
+    main = max(inquiry.refused, key=lambda each: int((each.mask & could).sum())).reason
+    full = "it is" if count == 1 else "all of them are"
+    nodes = counted(len(inquiry.slots), "node")
+    return f"{count:,} of {nodes} could hold it, and {full} too full now (mostly {main})."
 
 
 def _own_claims(inquiry: Inquiry) -> list[Reason]:
@@ -104,7 +125,7 @@ def _own_claims(inquiry: Inquiry) -> list[Reason]:
     found.extend(
         reason(Code.VOLUME_CLAIMS, f"Its claims cannot be used: {each.reason}.")
         for each in inquiry.refused
-        if each.nowhere and each.rule.NAME in _VOLUMES
+        if each.nowhere and each.rule.NAME in VOLUMES
     )
     return found
 

@@ -6,13 +6,16 @@ look alike.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 import numpy as np
 
+from stretto.api.codec import decode_as
 from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import POD
+from stretto.api.kinds import POD, POD_GROUP, WORKLOAD_POD_GROUP
+from stretto.api.pods import Pod
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
 from stretto.control.dispatcher.tenancy import QueueFacts
 from stretto.control.dispatcher.views import Views
@@ -40,6 +43,8 @@ from stretto.state.whole import apply_objects
 from stretto.stores.store import Record
 
 DEFAULT_NAMESPACE: Final = "default"
+_GATES: Final = b'"schedulingGates"'
+_GROUPS: Final = (POD_GROUP, WORKLOAD_POD_GROUP)
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -78,9 +83,24 @@ class Scene:
         self.queues: tuple[QueueFacts, ...] = ()
         #: Pods that are none of the scheduler's business, and why.
         self.others: dict[str, Reason] = {}
+        #: Scheduling gates of the pods that have any, by ``namespace/name``.
+        self.gates: dict[str, tuple[str, ...]] = {}
+        #: PodGroups that exist, as ``namespace/name``.
+        self.groups: tuple[str, ...] = ()
         self._judging = Judging(self.engine)
         if profile.learns:
             self.engine.typical = learnt(cluster)
+
+    def read(self, records: Sequence[Record], names: frozenset[str]) -> None:
+        """Take from objects what the cluster does not keep of them.
+
+        Args:
+            records: pods and PodGroups, other kinds among them or not.
+            names: what the scheduler answers to.
+        """
+        self.others = dict(_others_of(records, self.cluster, names))
+        self.gates = dict(_gates_of(records))
+        self.groups = tuple(f"{e.namespace}/{e.name}" for e in records if e.kind in _GROUPS)
 
     def rules(self, row: int) -> Judges:
         """The filters, and the scores with their weights, that judge a pod."""
@@ -278,7 +298,8 @@ class LoadedRun:
         self.scene = Scene(cluster, profile, RecordNotes(self.file, standings))
         self.scene.when = "the state at the end of the run"
         self.scene.queues = self.facts.queues
-        self.scene.others = dict(others_of(self.file.objects(POD), cluster, names))
+        told = [each for kind in (POD, *_GROUPS) for each in self.file.objects(kind)]
+        self.scene.read(told, names)
 
     def _profile(self, plugins: Sequence[Path]) -> Profile:
         """The run's profile; a rule from a file that was not given is asked for."""
@@ -321,7 +342,16 @@ def _waiting(state: int) -> int:
     return state if state not in (PodState.BOUND, PodState.ASSUMED) else int(PodState.PENDING)
 
 
-def others_of(
+def _gates_of(records: Iterable[Record]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Pods among some objects that gates hold, with the gates."""
+    for record in records:
+        if record.kind == POD and _GATES in record.body:
+            with suppress(InputError):
+                gates = decode_as(Pod, record.body).spec.scheduling_gates
+                yield f"{record.namespace}/{record.name}", tuple(gate.name for gate in gates)
+
+
+def _others_of(
     records: Iterable[Record], cluster: Cluster, names: frozenset[str]
 ) -> Iterator[tuple[str, Reason]]:
     """Pods among some objects that have no row, with why."""

@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 
 from stretto.explain.amounts import counted, spoken
-from stretto.explain.cures import Cure, cures_for
+from stretto.explain.cures import Cure, cures_for, cures_of_unit
 from stretto.explain.forbidden import PreemptionFacts, forbidden_preemption
 from stretto.explain.gangs import GangFacts, gang_of
 from stretto.explain.inquiry import Inquiry, NearFacts, Overlap, ReasonFacts
 from stretto.explain.parts import TOP, ScoredNode, Scores, view_without
-from stretto.explain.pending import reasons_of
+from stretto.explain.pending import Alone, reasons_of
 from stretto.explain.queues import ShareFacts, share_of
 from stretto.explain.reasons import Reason
 from stretto.explain.scene import Scene
@@ -216,7 +216,7 @@ def explain_pod_on(scene: Scene, name: str, node: str) -> NodeExplanation:
         pod=pod,
         node=node,
         fits=True,
-        sentence=_compared(score, chosen, feasible),
+        sentence=_compared(score, chosen, feasible) if chosen else _held(scene, asked, score),
         score=score,
         chosen=chosen,
         feasible=feasible,
@@ -269,15 +269,18 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
     gang = gang_of(scene, asked.row, unit)
     steps = scene.notes.steps_of(asked.row)
     state = PodState(int(scene.cluster.pods.state[asked.row]))
-    reasons = reasons_of(inquiry, state, unit, gang, steps)
+    alone = Alone(state, steps, scene.gates.get(scene.cluster.pods.key(asked.row), ()))
+    reasons = reasons_of(inquiry, alone, unit, gang)
     near = inquiry.nearest(NEAREST)
     filters, weighed = scene.rules(asked.row)
     said = diagnose(filters, asked.pod, asked.view, inquiry.slots, nearest=0)
     fits = inquiry.fits
     cures: tuple[Cure, ...] = ()
+    if unit is not None:
+        cures = cures_of_unit(unit, scene.groups)
     if not fits.any():
-        cures = cures_for(inquiry, near, _cure_bits(scene, asked))
-    elif gang is not None:
+        cures += cures_for(inquiry, near, _cure_bits(scene, asked))
+    elif gang is not None and not cures:
         cures = gang.cures
     scores = Scores(weighed, asked.pod, asked.view, inquiry.slots[fits])
     forbidden = None if fits.any() else forbidden_preemption(scene, asked.row)
@@ -304,10 +307,9 @@ def _pending(scene: Scene, asked: _Question) -> Explanation:
 
 
 def _cure_bits(scene: Scene, asked: _Question) -> int:
-    """``Cure`` bits of all that stands in the way."""
-    if not scene.profile.exact:
-        return int(scene.engine.cures_of(asked.pod.id))
-    return reduce(or_, (int(each.rule.CURES) for each in asked.inquiry.refused), 0)
+    """``Cure`` bits of all that stands in the way; a pod's volumes are not known by its class."""
+    by_class = 0 if scene.profile.exact else int(scene.engine.cures_of(asked.pod.id))
+    return reduce(or_, (int(each.rule.CURES) for each in asked.inquiry.refused), by_class)
 
 
 def _head(scene: Scene, asked: _Question) -> Explanation:
@@ -362,19 +364,28 @@ def _chosen(chosen: ScoredNode | None, best: ScoredNode, tied: int) -> str:
 def _refused(pod: str, refusal: NearFacts) -> str:
     """Why not there, in a sentence."""
     lacks = [lack.text for lack in refusal.lacks]
-    plain = [text for text in refusal.reasons if not text.startswith(("Insufficient", "Too many"))]
+    plain = [text for text in refusal.words if not text.startswith(("Insufficient", "Too many"))]
     ever = "" if refusal.resolvable else " It would not fit there even if the node were empty."
     return f"{pod} does not fit on {refusal.node}: {'; '.join([*plain, *lacks])}.{ever}"
 
 
-def _compared(score: ScoredNode, chosen: ScoredNode | None, feasible: int) -> str:
-    """How a node that fits compares, in a sentence."""
-    place = f"{score.node} fits, with score {score.total} and rank {score.rank} of {feasible:,}"
+def _ranked(score: ScoredNode, feasible: int) -> str:
+    return f"{score.node} fits, with score {score.total} and rank {score.rank} of {feasible:,}"
+
+
+def _held(scene: Scene, asked: _Question, score: ScoredNode) -> str:
+    """Why a pod without a node is not on one that fits, in two sentences."""
+    feasible = int(asked.inquiry.fits.sum())
+    others = counted(feasible - 1, "other node")
+    why = _pending(scene, asked).reasons[0].sentence
+    return f"{_ranked(score, feasible)}; it fits on {others} too. {why}"
+
+
+def _compared(score: ScoredNode, chosen: ScoredNode, feasible: int) -> str:
+    """How a node that fits compares with the chosen one, in a sentence."""
+    place = _ranked(score, feasible)
     if score.chosen:
         return f"It is on {score.node}, which has score {score.total} and rank {score.rank}."
-    if chosen is None:
-        others = counted(feasible - 1, "other node")
-        return f"{place}; it fits on {others} too, and waits for its turn or its gang."
     if chosen.total == score.total:
         return f"{place}: as good as {chosen.node}, where it is; the tie rule chose that one."
     better = "better" if score.total > chosen.total else "worse"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.explain.gangs import gang_of
 from stretto.explain.inquiry import Inquiry
-from stretto.explain.pending import reasons_of
+from stretto.explain.pending import Alone, reasons_of
 from stretto.explain.reasons import Code, Reason, reason
 from stretto.explain.scene import Scene, live_scene, not_handled
 from stretto.explain.standing import facts_of, quota_words
@@ -119,7 +119,7 @@ class Asker:
             facts = facts_of(unit, (0, 0), failure=views.failure(unit), quota=quota)
         gang = gang_of(self._scene, row, facts) if self._may_ask_gang(unit) else None
         state = PodState(int(cluster.pods.state[row]))
-        found = reasons_of(inquiry, state, facts, gang)
+        found = reasons_of(inquiry, Alone(state), facts, gang)
         said = inquiry.reasons()
         refusal = said[0].reason if found[0].code in _ROOM and said else ""
         return Answer(found[0], refusal, inquiry.message())
