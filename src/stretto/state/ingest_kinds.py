@@ -123,7 +123,8 @@ def apply_groups(cluster: Cluster, events: Iterable[Event]) -> None:
         except InputError as error:
             _refuse_group(cluster, key, error)
             continue
-        meta = msgspec.structs.replace(group.metadata, uid=event.record.uid)
+        record, meta = event.record, group.metadata
+        meta = msgspec.structs.replace(meta, uid=record.uid, resource_version=str(record.version))
         group = msgspec.structs.replace(group, metadata=meta)
         cluster.abnormal.pop(f"podgroup {key}", None)
         cluster.groups[key] = group

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from stretto.api.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
 from stretto.api.scheduling import PodGroup, PodGroupPhase
@@ -172,6 +173,8 @@ class Statuses:
             if GroupState.PRE_SCHEDULING in path and not group.status.schedule_start_time:
                 status["scheduleStartTime"] = stamp
             patch = Patch(namespace, name, {"status": status}, uid=group.metadata.uid)
+            if state is GroupState.TIMEOUT:  # not if a binder has locked the group meanwhile
+                patch = replace(patch, version=int(group.metadata.resource_version))
             yield POD_GROUP, patch, news
 
     def _facts(self, key: str, group: PodGroup, unit: Unit | None, now: float) -> GroupFacts:

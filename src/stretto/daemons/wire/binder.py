@@ -21,6 +21,7 @@ from stretto.api.handover import (
     rejected,
 )
 from stretto.api.kinds import POD, POD_GROUP, Kind
+from stretto.api.scheduling import PodGroup, PodGroupPhase
 from stretto.base.clock import Clock
 from stretto.control.scheduler.loop import Loop
 from stretto.control.scheduler.preempt import Preempting
@@ -39,6 +40,7 @@ LOOK_EVERY: Final = 1.0
 """Seconds between two looks at gangs that wait."""
 DECIDED: Final = (Hand.ASSUMED, Hand.NOMINATED)
 """Pods in the binder's hands."""
+_GROUPS: Final = msgspec.json.Decoder(PodGroup)
 _HELD_BACK: Final = Reply(Outcome.REFUSED, Code.FORBIDDEN, "its PodGroup was given up")
 _LATER: Final = Reply(Outcome.REFUSED, Code.UNAVAILABLE, "its PodGroup could not be locked")
 
@@ -128,8 +130,18 @@ class BinderView(View):
         reply = self._inner.patch(POD_GROUP, [Patch(namespace, name, locked(), uid=uid)])[0]
         if reply.outcome is not Outcome.OK:
             return _LATER
+        if reply.record is not None and _timed_out(reply.record):
+            return _HELD_BACK
         self._locked.add(uid)
         return None
+
+
+def _timed_out(record: Record) -> bool:
+    """Whether a PodGroup was given up before it was locked."""
+    try:
+        return _GROUPS.decode(record.body).status.phase == PodGroupPhase.TIMEOUT
+    except (msgspec.DecodeError, RecursionError):
+        return False  # what cannot be read was not given up by anybody
 
 
 class BinderPlane(Plane):

@@ -1,12 +1,33 @@
 """A gang is whole or not at all, whatever becomes of it on its way through the daemons."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from stretto.api.kinds import POD, POD_GROUP
+from stretto.api.kinds import POD, POD_GROUP, Kind
+from stretto.stores.passing import PassingStore
+from stretto.stores.store import Patch, Replies, Store
 from stretto.testing import make_group, make_node, make_pod
-from tests.unit.daemons.wire.rig import Rig, names
+from tests.unit.daemons.wire.rig import Rig, names, says
+
+
+class Meanwhile(PassingStore):
+    """A line on which something is done just before a PodGroup is locked or given up."""
+
+    def __init__(self, inner: Store, done: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self.done = done
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        if kind is POD_GROUP:
+            self.done()
+        return super().patch(kind, patches)
+
+    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        if any((each.patch.get("status") or {}).get("phase") == "Timeout" for each in patches):
+            self.done()
+        return super().patch_status(kind, patches)
 
 
 def a_gang(rig: Rig, size: int, least: int, **spec: Any) -> None:
@@ -46,3 +67,26 @@ def test_a_gang_that_timed_out_while_no_binder_ran_holds_no_room() -> None:
     rig.pods(make_pod("other", cpu="2"))
     rig.run(40.0)
     assert (state(rig, "g-0"), rig.node_of("other")) == ("dispatched", "n1")
+
+
+def test_a_gang_that_is_given_up_just_before_it_is_locked_is_not_bound() -> None:
+    rig = Rig("a")
+    over = Patch("default", "g", {"status": {"phase": "Timeout"}})
+    rig.nodes(make_node("n1", cpu="4"))
+    rig.door = lambda store, _: Meanwhile(store, lambda: store.patch_status(POD_GROUP, [over]))
+    rig.start("binder")
+    a_gang(rig, 2, 2)
+    rig.run(10.0)
+    assert rig.bound() == {}
+
+
+def test_a_gang_that_is_locked_just_before_its_time_is_over_is_not_given_up() -> None:
+    rig = Rig("a")
+    lock = {"metadata": {"annotations": says(podgroup_final_op_lock="binder")}}
+    rig.door = lambda store, _: Meanwhile(
+        store, lambda: rig.change(POD_GROUP, "g", lock, "default")
+    )
+    rig.start("controller")
+    a_gang(rig, 1, 2, scheduleTimeoutSeconds=5)
+    rig.run(10.0)
+    assert rig.shown(POD_GROUP, "g", "default")["status"]["phase"] == "Pending"
