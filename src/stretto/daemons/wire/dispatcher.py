@@ -60,6 +60,8 @@ class DispatcherView(View):
         self.unknown: dict[str, tuple[str, str]] = {}
         #: Shard that has, or had last, pods of a PodGroup, by ``namespace/name``.
         self.group_at: dict[str, str] = {}
+        #: PodGroups of which several shards seem to have pods.
+        self.split: set[str] = set()
 
     def sight(self, uid: str, standing: Standing) -> str | None:
         """Those in a shard's or the binder's hands are done with, as far as we are concerned."""
@@ -93,7 +95,25 @@ class DispatcherView(View):
             where, expected = f"{about}, annotation {key}", f"one of {', '.join(known)}"
             self.unknown[uid] = about, str(InputError(where, after.notes[key], expected))
         if after.group and after.scheduler:
-            self.group_at[f"{record.namespace}/{after.group}"] = after.scheduler
+            key = f"{record.namespace}/{after.group}"
+            if self.group_at.setdefault(key, after.scheduler) != after.scheduler:
+                self.split.add(key)
+            self.group_at[key] = after.scheduler
+
+    def strays(self) -> list[str]:
+        """Pods of PodGroups that another shard has pods of, too: alone none can place the whole."""
+        if not self.split:
+            return []
+        groups, found = {key: self.group_at.get(key, "") for key in self.split}, list[str]()
+        self.split.clear()
+        for name, uids in self.at.items():
+            for uid in uids:
+                known = self.known[uid]
+                key = f"{known.record.namespace}/{known.standing.group}"
+                if groups.get(key, name) != name:
+                    found.append(uid)
+                    self.split.add(key)
+        return found
 
 
 class DispatcherConfig(msgspec.Struct, frozen=True):
@@ -239,6 +259,8 @@ class DispatcherPlane(Plane):
             before = self.view.group_at.get(key, "")
             name = before if self.fleet.is_alive(before) else name
             self.view.group_at[key] = name
+            if before not in ("", name):
+                self.view.split.add(key)
         elif unit.kind is UnitKind.POD and pods.uid[dispatch.rows[0]] in self.view.known:
             failed = self.view.known[pods.uid[dispatch.rows[0]]].standing.failed
             others = [m.name for m in self.fleet.alive() if m.name not in failed]
@@ -298,7 +320,9 @@ class DispatcherPlane(Plane):
         for name, uids in view.at.items():
             if uids and not self.fleet.is_alive(name) and self._is_given_up(name, now):
                 wrong.extend(list(uids)[:AT_ONCE])
-        wrong = [uid for uid in wrong if uid in view.known and view.known[uid].again_at <= now]
+        wrong.extend(view.strays()[:AT_ONCE])
+        wrong = [uid for uid in dict.fromkeys(wrong) if uid in view.known]
+        wrong = [uid for uid in wrong if view.known[uid].again_at <= now]
         return self._take_back(wrong, now)
 
     def _reclaim(self, now: float) -> bool:

@@ -90,3 +90,14 @@ def test_a_gang_that_is_locked_just_before_its_time_is_over_is_not_given_up() ->
     a_gang(rig, 1, 2, scheduleTimeoutSeconds=5)
     rig.run(10.0)
     assert rig.shown(POD_GROUP, "g", "default")["status"]["phase"] == "Pending"
+
+
+def test_a_gang_whose_pods_are_at_two_shards_comes_together_again() -> None:
+    rig = Rig("a", "b")
+    rig.nodes(make_node("n1", cpu="4"))
+    rig.settle()
+    rig.groups(make_group("g", 3))
+    at = [says(pod_state="dispatched", selected_scheduler=shard) for shard in "aba"]
+    rig.pods(*(make_pod(f"g-{i}", group="g", annotations=notes) for i, notes in enumerate(at)))
+    rig.run(5.0)
+    assert len(rig.bound()) == 3
