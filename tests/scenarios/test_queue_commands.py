@@ -67,6 +67,24 @@ def test_a_queue_that_is_not_as_written_is_told_below_the_table(tmp_path: Path) 
     assert "queue a: spec.guarantee.cpu: got 4, but its parent b has 2" in say("queues", "odd.yaml")
 
 
+def test_a_queue_that_pods_name_and_nobody_has_made_is_told_with_what_is_like_it(
+    tmp_path: Path,
+) -> None:
+    text = LENT.replace("stretto.dev/queue: b", "stretto.dev/queue: researhc")
+    text = text.replace("name: b,", "name: research,") % KEPT
+    (tmp_path / "typo.yaml").write_text(text, encoding="utf-8")
+    said = say("queues", "typo.yaml")
+    assert "queue researhc: no Queue of that name is there" in said
+    assert "did you mean research?" in said
+    assert said.count("no Queue of that name") == 1
+
+
+def test_shards_of_a_store_tell_no_decisions_where_nobody_has_noted_any() -> None:
+    say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q", "--store", "sqlite:run.db")
+    assert "placed" in say("shards")
+    assert "placed" not in say("shards", "sqlite:run.db")
+
+
 def test_shards_shows_nodes_and_decisions() -> None:
     say("run", str(EXAMPLE), "--speed", "0", "--no-plots", "-q")
     (shard,) = told("shards")["shards"]

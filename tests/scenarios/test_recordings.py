@@ -117,6 +117,23 @@ def test_a_recording_that_was_cut_off_is_taken_up_to_there(tmp_path: Path) -> No
     assert (found.exit_code, "was cut off" in found.stderr) == (0, True)
 
 
+@pytest.mark.parametrize(
+    "words", [("--seeds", "42"), ("--arrive", "130"), ("--order", "file"), ("--workers", "2")]
+)
+def test_a_comparison_of_recordings_takes_no_option_of_traces(words: tuple[str, ...]) -> None:
+    found = stretto("compare", MONDAY, *words)
+    assert found.exit_code == 2
+    assert f"{words[0]}: got '{words[1]}', expected no such option with a rec" in found.stderr
+
+
+@pytest.mark.parametrize("words", [("--shards", "2"), ("--drain", "a=b"), ("--burst", "a/b:1")])
+def test_a_comparison_over_a_trace_takes_no_option_of_recordings(words: tuple[str, ...]) -> None:
+    trace = ("--format", "openb", "--nodes", MONDAY, "--pods", MONDAY)
+    found = stretto("compare", *trace, *words)
+    assert found.exit_code == 2
+    assert f"{words[0]}: got '{words[1]}', expected a recording to vary" in found.stderr
+
+
 @pytest.mark.parametrize("words", [("--policy", "packing", "--policy", "x"), ("--burst", "x:1")])
 def test_a_comparison_is_refused_before_any_side_of_it_runs(words: tuple[str, ...]) -> None:
     found = stretto("compare", MONDAY, *words)

@@ -10,7 +10,7 @@ import click
 from stretto.base.errors import InputError
 from stretto.cli import options, sinks
 from stretto.cli.options import INPUT_FILE, Common
-from stretto.cli.replaying import WhatIf, compare_recording, what_if_options
+from stretto.cli.replaying import VARYING, WhatIf, compare_recording, refuse, what_if_options
 
 if TYPE_CHECKING:
     from stretto.sim.compare import Comparison
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 FILE: Final = "file"
 """Spelling of "as the file has it", for the order and for how much arrives."""
+_OF_TRACES: Final = (
+    "format", "nodes", "pods", "seeds", "arrive", "order", "published", "workers",
+)  # fmt: skip
+"""Options that a recording has no use for."""
 SHOWN_PCT: Final = 100
 """Percent of arrival that tables show beside the last."""
 
@@ -111,6 +115,7 @@ def compare(common: Common, asked: Asked) -> None:
     With a recording of a cluster (stretto record): as it was, beside what if.
     """
     if asked.recording is not None:
+        refuse(_OF_TRACES, "no such option with a recording", "it is for traces")
         words = (asked.add_nodes, asked.drain, asked.burst, asked.queue_share, asked.plugin)
         compare_recording(
             common, WhatIf(asked.recording, asked.policy, asked.profile, asked.shards, *words)
@@ -129,9 +134,7 @@ def _study(common: Common, asked: Asked) -> None:
     if asked.format is None or asked.nodes is None or asked.pods is None:
         hint = "or name a recording: stretto compare FILE"
         raise InputError("--format, --nodes, --pods", None, "all three for a trace", hint)
-    for option, given in (("--profile", asked.profile), ("--plugin", asked.plugin)):
-        if given:
-            raise InputError(option, given, "a recording to vary", "stretto compare FILE")
+    refuse((*VARYING, "shards"), "a recording to vary", "stretto compare FILE")
     if common.out is not None:
         from stretto.sim.plots import check_plots
 

@@ -103,6 +103,7 @@ def explain(common: Common, asked: Asked) -> None:
 
 def _stored(common: Common, asked: Asked) -> "tuple[Asked, Scene, State]":
     """The scene of a store or cluster: a plane looks at a copy, and places what it can."""
+    from stretto.explain.queues import beside_objects
     from stretto.explain.scene import live_scene
     from stretto.sim.copies import Copy, state_of
     from stretto.sim.live_setup import Rules
@@ -120,6 +121,7 @@ def _stored(common: Common, asked: Asked) -> "tuple[Asked, Scene, State]":
     scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
     scene.when = f"the {state.title}, after what waits there has been tried"
     scene.read(state.records, state.settings.scheduler_names)
+    scene.queues = tuple(beside_objects(scene.queues, state.records))
     if asked.asks_cluster:
         _note_room(common.console, scene, state, asked.pod)
     return asked, scene, state
@@ -285,8 +287,10 @@ def _show_unit(console: Console, said: "Explanation") -> None:
     unit, gang = said.unit, said.gang
     if unit is None:
         return
-    if said.share is not None and said.share.sentence:
-        console.data(f"\n{said.share.sentence}")
+    if said.share is not None:
+        faults = [f"Queue {unit.queue}: {fault}." for fault in said.share.faults]
+        for sentence in filter(None, (said.share.sentence, *faults)):
+            console.data(f"\n{sentence}")
     if unit.shard >= 0:
         loop = f", in the loop of sub-cluster {said.sub_cluster}" if said.sub_cluster else ""
         console.data(f"Shard {unit.shard} has it now{loop}.")

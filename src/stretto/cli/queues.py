@@ -12,6 +12,7 @@ from stretto.cli import options
 from stretto.cli.cluster import PROFILE, OfCluster, of_cluster, state_in
 from stretto.cli.console import Console
 from stretto.cli.options import Common
+from stretto.explain.amounts import counted
 
 if TYPE_CHECKING:
     from stretto.control.dispatcher.tenancy import QueueFacts
@@ -55,10 +56,12 @@ def queues(common: Common, asked: Asked) -> None:
     """
     import msgspec
 
+    from stretto.explain.queues import beside_objects
+
     copy = _copy(common, asked)
-    found = copy.plane.dispatcher.views.queues()
+    found = beside_objects(copy.plane.dispatcher.views.queues(), copy.state.records)
     console = common.console
-    console.data(f"{copy.state.title}: {len(found)} queues")
+    console.data(f"{copy.state.title}: {counted(len(found), 'queue')}")
     if not found and asked.asks_cluster:
         console.note("no Queue is there; kubectl apply -f deploy/crds brings the kind")
     _show(console, found)
@@ -150,9 +153,12 @@ def shards(common: Common, asked: Asked) -> None:
     work = Work(copy.plane.units, copy.plane.sub_clusters)
     found = shard_facts(copy.plane.cluster, numbers, steps, work)
     console = common.console
-    console.data(f"{copy.state.title}: {len(found)} shards")
-    rows = [_row(each) for each in found]
-    console.table(["shard", "nodes", "of all CPU", "placed", "refused", "no place"], rows)
+    console.data(f"{copy.state.title}: {counted(len(found), 'shard')}")
+    head, rows = ["shard", "nodes", "of all CPU"], [_row(each) for each in found]
+    if steps:
+        head += ["placed", "refused", "no place"]
+        rows = [(*row, *_deeds(each)) for row, each in zip(rows, found, strict=True)]
+    console.table(head, rows)
     if work.sub_clusters is not None:
         loops = [
             (each.shard, loop.sub_cluster or "(all)", loop.nodes, loop.waiting)
@@ -166,7 +172,11 @@ def shards(common: Common, asked: Asked) -> None:
 
 
 def _row(each: "ShardFacts") -> tuple[object, ...]:
-    return each.shard, each.nodes, f"{each.cpu_share:.0%}", each.placed, each.refused, each.no_place
+    return each.shard, each.nodes, f"{each.cpu_share:.0%}"
+
+
+def _deeds(each: "ShardFacts") -> tuple[object, ...]:
+    return each.placed, each.refused, each.no_place
 
 
 def _steps(state: str) -> list["StepBatch"]:

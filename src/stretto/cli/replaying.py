@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 import msgspec
+from click.core import ParameterSource
 
+from stretto.base.errors import InputError
 from stretto.cli import sinks
 from stretto.cli.console import cell
 from stretto.cli.options import PLUGIN, Common
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 AS_RECORDED: Final = "as recorded"
 REPLAYED: Final = "replayed"
 WHAT_IF: Final = "what if"
+
+
+VARYING: Final = ("profile", "plugin", "add_nodes", "drain", "burst", "queue_share")
+"""Options that vary a recording and mean nothing to a trace."""
 
 
 class WhatIf(msgspec.Struct, frozen=True):
@@ -83,6 +89,20 @@ def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def refuse(names: Sequence[str], expected: str, hint: str) -> None:
+    """Say no to options of the command at hand that were given and would count for nothing.
+
+    Raises:
+        InputError: one was.
+    """
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            value = context.params[name]
+            told = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            raise InputError(f"--{name.replace('_', '-')}", told, expected, hint)
 
 
 def simulate_recording(common: Common, asked: WhatIf) -> "Outcomes":

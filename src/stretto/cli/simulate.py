@@ -11,7 +11,7 @@ from stretto.base.errors import DoesNotFitError, InputError
 from stretto.cli import options, sinks
 from stretto.cli.console import cell
 from stretto.cli.options import INPUT_FILE, Common
-from stretto.cli.replaying import WhatIf, simulate_recording, what_if_options
+from stretto.cli.replaying import VARYING, WhatIf, refuse, simulate_recording, what_if_options
 
 if TYPE_CHECKING:
     from stretto.inputs.fleet import FleetNode
@@ -179,11 +179,8 @@ def simulate(common: Common, asked: Asked) -> None:
 
 def _simulate_recording(common: Common, asked: Asked) -> None:
     """A recording: another kind of input, with options of its own."""
-    for name in ("format", "pods", *sorted(frozenset().union(*_ONLY.values()) - {"policy"})):
-        if getattr(asked, name) not in (None, False):
-            option = f"--{name.replace('_', '-')}"
-            expected = "no such option with a recording"
-            raise InputError(option, getattr(asked, name), expected, "it is for traces")
+    names = ("format", "pods", *sorted(frozenset().union(*_ONLY.values()) - {"policy"}))
+    refuse(names, "no such option with a recording", "it is for traces")
     done = simulate_recording(common, _what_if(asked))
     left = done.pending + done.left_waiting
     if asked.require_all and left:
@@ -214,12 +211,7 @@ def _check(asked: Asked) -> None:
             raise InputError(
                 name, None, f"one of {', '.join(FORMATS)}" if name == "--format" else "a file", hint
             )
-    for name in ("profile", "plugin", "add_nodes", "drain", "burst", "queue_share"):
-        if getattr(asked, name):
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(
-                option, getattr(asked, name), "a recording to vary", "stretto simulate FILE"
-            )
+    refuse(VARYING, "a recording to vary", "stretto simulate FILE")
     for name in sorted(frozenset().union(*_ONLY.values()) - _ONLY[asked.trace_format]):
         if getattr(asked, name) not in (None, False):
             formats = ", ".join(each for each in FORMATS if name in _ONLY[each])

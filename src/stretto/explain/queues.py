@@ -4,13 +4,17 @@ Worked out from how all queues fared at one instant (``control.dispatcher.tenanc
 plane tells and the record of a run keeps.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from stretto.api.kinds import QUEUE
 from stretto.api.quantity import amount
 from stretto.control.dispatcher.tenancy import QueueFacts
+from stretto.explain.nearest import nearest
+from stretto.state.units import DEFAULT_QUEUE
+from stretto.stores.store import Record
 
 HOLDERS: Final = 3
 """Queues named that hold what others are owed."""
@@ -70,6 +74,28 @@ def share_of(name: str, queues: Sequence[QueueFacts]) -> ShareFacts | None:
         faults=queue.faults,
         sentence=_sentence(queue, owed, found),
     )
+
+
+def beside_objects(queues: Iterable[QueueFacts], records: Iterable[Record]) -> list[QueueFacts]:
+    """The same queues; those that pods name and nobody has made have that for a fault.
+
+    Args:
+        queues: how they fare.
+        records: the Queues that exist, other objects among them or not.
+    """
+    defined = [each.name for each in records if each.kind == QUEUE]
+    return [
+        queue
+        if queue.name in defined or queue.name == DEFAULT_QUEUE
+        else msgspec.structs.replace(queue, faults=(*queue.faults, _unmade(queue.name, defined)))
+        for queue in queues
+    ]
+
+
+def _unmade(name: str, defined: Collection[str]) -> str:
+    found = nearest(name, defined)
+    hint = f" (did you mean {' or '.join(found)}?)" if found else ""
+    return f"no Queue of that name is there, so it has neither guarantee nor limit{hint}"
 
 
 def _upwards(queue: QueueFacts, known: Mapping[str, QueueFacts]) -> Iterable[str]:
