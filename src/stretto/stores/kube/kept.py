@@ -133,7 +133,7 @@ class Connection:
             return True
         answer, stays = found
         waiter.set_result(answer)
-        if not stays:
+        if not stays or self._left:  # answered before it had read all: the rest would go on here
             self.close()
         return False
 
@@ -169,11 +169,12 @@ class Kept:
             ssl.SSLError: the server is not the one that we trust.
             InputError: the token can be no header.
         """
-        target = self._target_of(login)
+        target, loop = self._target_of(login), asyncio.get_running_loop()
+        until = loop.time() + self._options.connect + self._options.answer
         data = bytes_of(request, target)
         connection = self._free() or await self._connected(login, target)
         try:
-            return await connection.exchange(data, self._options.answer + self._options.connect)
+            return await connection.exchange(data, until - loop.time())
         finally:
             if connection.is_closed or login is not self._login:
                 connection.close()
@@ -227,7 +228,7 @@ class Kept:
         seconds = self._options.connect
         try:
             async with asyncio.timeout(seconds):
-                sock = await _connected_socket(target)
+                sock = await _connected_socket(target, seconds)
                 if login.context is not None:
                     name = login.server_name or target.host
                     sock = await _trusted(sock, login.context, name)
@@ -245,8 +246,8 @@ class Kept:
         return connection
 
 
-async def _connected_socket(target: Target) -> socket.socket:
-    """A connected socket to the first address that takes one."""
+async def _connected_socket(target: Target, seconds: float) -> socket.socket:
+    """A connected socket to the first address that takes one; each has its share of the time."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     wrong: OSError = OSError(f"{target.host} has no address")
@@ -255,8 +256,9 @@ async def _connected_socket(target: Target) -> socket.socket:
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await loop.sock_connect(sock, address)
-        except OSError as error:
+            async with asyncio.timeout(seconds / len(found)):
+                await loop.sock_connect(sock, address)
+        except OSError as error:  # of which TimeoutError is one
             sock.close()
             wrong = error
         except BaseException:
