@@ -13,6 +13,8 @@ from stretto.stores.kube.messages import JSON, Answer, LostError, Request
 
 _MOST_HEAD: Final = 1 << 16
 """Bytes of an answer's head at most."""
+_DIGITS: Final = 20
+"""Characters of a length at most."""
 _END: Final = b"\r\n\r\n"
 _PORTS: Final = {"https": 443, "http": 80}
 _EMPTY: Final = (204, 304)
@@ -137,6 +139,8 @@ class Reader:
             del data[: stop + 2]
             if not size:
                 return True
+        if len(data) > _MOST_HEAD:
+            raise LostError("a chunk whose size does not end")
         return False
 
     def _check(self, size: int) -> None:
@@ -170,7 +174,7 @@ def _head_of(head: bytes) -> _Head:
         name, _, value = line.partition(b":")
         match name.lower():
             case b"content-length":
-                if not value.strip().isdigit():
+                if not value.strip().isdigit() or len(value) > _DIGITS:
                     raise LostError("an answer whose length is no number")
                 length = int(value)
             case b"transfer-encoding":
