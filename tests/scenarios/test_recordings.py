@@ -174,6 +174,12 @@ def test_a_durable_store_is_recorded_as_it_lies(
     assert stretto("simulate", tape, "-q").exit_code == 0
 
 
+def test_a_recording_is_of_a_store_or_of_a_cluster(tmp_path: Path) -> None:
+    words = ("--store", "sqlite:run.db", "--context", "prod", "--out", tmp_path / "now.jsonl")
+    found = stretto("record", *words)
+    assert (found.exit_code, "a store or a cluster, not both" in found.stderr) == (2, True)
+
+
 PLUGINS = MONDAY.parents[1] / "plugins"
 OWN_RULES = ("--plugin", PLUGINS / "cheapest_tariff.py", "--plugin", PLUGINS / "rack_power.py")
 

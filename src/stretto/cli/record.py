@@ -99,6 +99,8 @@ def _source(asked: Asked, clock: "Clock") -> "Store":
     """What is recorded."""
     from stretto.base.rng import Rng
 
+    if asked.store and (asked.kubeconfig is not None or asked.context):
+        raise InputError("--store", asked.store, "a store or a cluster, not both")
     if asked.store:
         return _copied(asked.store, clock)
     from stretto.stores.kube.access import access_from

@@ -57,6 +57,7 @@ _POD_SPEC: Final = (
     "resources",
     "schedulingGates",
     "schedulingGroup",
+    "resourceClaims",
     "hostNetwork",
     "restartPolicy",
 )

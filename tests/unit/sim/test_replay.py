@@ -206,6 +206,15 @@ def test_what_storage_drivers_and_templates_are_handed_is_left_out() -> None:
     assert kept[-1]["spec"]["volumes"][1] == {"name": "r", "rbd": {"image": "disk"}}
 
 
+def test_a_pod_that_asks_for_devices_by_claim_gets_no_node_in_a_replay_either(
+    tmp_path: Path,
+) -> None:
+    tape = Tape(tmp_path / "claims.jsonl")
+    claims = [{"name": "gpu", "resourceClaimName": "mine"}]
+    tape.at(1, tape.submit(make_pod("dra", cpu="1", spec={"resourceClaims": claims})))
+    assert replayed(history_of(tape.end(2))).outcomes.pending == 1
+
+
 def test_a_recording_that_never_began_leaves_the_old_one_alone(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text("precious")
