@@ -319,6 +319,9 @@ class View(PassingStore):
             return [replace(event, record=_wide(record, ""))] if is_listed else []
         if before is not None and record.version < before.record.version:
             return []  # older than what we wrote ourselves
+        if record.deleting:  # no server binds it any more: it holds nothing, whatever was decided
+            self._forget(uid)
+            return [] if is_listed else [_gone(record)]
         known = self._read(record, event.head)
         if known is None:
             self._forget(uid)

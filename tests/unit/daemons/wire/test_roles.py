@@ -116,6 +116,21 @@ def test_room_that_somebody_else_took_is_not_given_twice() -> None:
     assert rig.node_of("web") == "n1"
 
 
+def test_a_pod_that_is_deleted_before_it_is_bound_holds_no_room_while_it_leaves() -> None:
+    rig = Rig("a")
+    rig.nodes(make_node("n1", cpu="2"))
+    rig.settle()
+    rig.stop("binder")
+    rig.pods(make_pod("web", cpu="2"))
+    rig.settle()
+    rig.change(POD, "web", {"metadata": {"finalizers": ["example.com/kept"]}}, "default")
+    rig.delete(POD, "web", namespace="default")
+    rig.start("binder")
+    rig.pods(make_pod("next", cpu="2"))
+    rig.run(5.0)
+    assert rig.bound() == {"next": "n1"}
+
+
 def test_a_preemptor_names_its_victims_and_the_binder_asks_them() -> None:
     rig = Rig("a")
     rig.nodes(make_node("n1", cpu="2"))
