@@ -158,8 +158,8 @@ class Pump:
         try:
             events = feed.watch.poll(limit)
         except TooOldError:
-            feed.list_at = now
-            return self._relist(feed, now)
+            # A list that was behind has its own time to be asked for again.
+            return 0 if feed.behind else self._relist(feed, now)
         if not events:
             return 0
         self._failpoint("pump.polled")

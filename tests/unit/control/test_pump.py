@@ -171,6 +171,17 @@ def test_a_list_older_than_what_was_seen_is_not_believed(line: Line) -> None:
     assert (names(pump), pump.next_due()) == (["a"], 5.0 + RETRY_LIST_AFTER)
 
 
+def test_a_list_that_was_not_believed_is_not_asked_for_again_at_once(line: Line) -> None:
+    pump = pump_of(line)
+    line.older[POD], line.cut = MemoryStore.list(line, POD), True
+    pump._feeds = pump._feeds[-1:]
+    pump._feeds[0].version += 1
+    before = line.lists
+    for step in range(100):
+        pump.poll(step * RETRY_LIST_AFTER / 50)
+    assert line.lists - before == 2
+
+
 def test_a_server_that_has_gone_back_for_good_ends_it(line: Line) -> None:
     pump = pump_of(line)
     line.older[POD], line.cut = MemoryStore.list(line, POD), True
