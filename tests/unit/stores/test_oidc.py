@@ -32,6 +32,7 @@ class Issuer:
         self.asked: list[dict[str, str]] = []
         self.answer: dict[str, Any] | None = None
         self.status = 200
+        self.in_pieces = False
         self._loop = LoopThread("issuer")
         self.url = self._loop.run(self._start())
 
@@ -51,6 +52,8 @@ class Issuer:
     async def _give(self, request: web.Request) -> web.Response:
         self.asked.append(dict(await request.post()))  # type: ignore[arg-type]
         fresh = {"id_token": jwt(HOUR), "refresh_token": f"r{len(self.asked) + 1}"}
+        if self.in_pieces:
+            return await pieces(request, json.dumps(fresh).encode())
         return web.json_response(self.answer or fresh, status=self.status)
 
     def close(self) -> None:
@@ -62,6 +65,16 @@ def issuer() -> Iterator[Issuer]:
     issuer = Issuer()
     yield issuer
     issuer.close()
+
+
+async def pieces(request: web.Request, body: bytes) -> web.Response:
+    """An answer of which the network brings one half after the other."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    for part in (body[:40], body[40:]):
+        await response.write(part)
+        await asyncio.sleep(0.2)
+    return response  # type: ignore[return-value]
 
 
 def access(folder: Path, **config: str) -> KubeconfigAccess:
@@ -98,6 +111,12 @@ def test_an_expired_token_is_renewed_once_and_kept(tmp_path: Path, issuer: Issue
     assert [each["refresh_token"] for each in issuer.asked] == ["r1"]
 
 
+def test_an_answer_that_comes_in_pieces_is_read_to_its_end(tmp_path: Path, issuer: Issuer) -> None:
+    issuer.in_pieces = True
+    ours = access(tmp_path, **{"refresh-token": "r1", "idp-issuer-url": issuer.url})
+    assert shown(ours).startswith("Bearer e30.")
+
+
 def test_the_next_renewal_goes_by_what_the_last_one_gave(tmp_path: Path, issuer: Issuer) -> None:
     issuer.answer = {"id_token": jwt(0), "refresh_token": "second"}
     ours = access(tmp_path, **{"refresh-token": "r1", "idp-issuer-url": issuer.url})
@@ -110,6 +129,8 @@ def test_the_next_renewal_goes_by_what_the_last_one_gave(tmp_path: Path, issuer:
     ("words", "complaint"),
     [
         ({"id-token": "no-token"}, "a JSON web token"),
+        ({"id-token": "e30.\u00fc.x"}, "a JSON web token"),
+        ({"refresh-token": "r", "idp-issuer-url": "https://[::1"}, "https address"),
         ({"id-token": "e30.e30"}, None),
         ({}, "refresh-token"),
         ({"refresh-token": "r", "idp-issuer-url": "http://idp.example.com"}, "https address"),

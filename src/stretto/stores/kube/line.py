@@ -26,6 +26,7 @@ from stretto.stores.kube.messages import (
     LostError,
     NotSentError,
     Request,
+    body_of,
     why_not,
 )
 from stretto.stores.kube.options import KubeOptions
@@ -172,7 +173,7 @@ class Line:
         )
         try:
             async with await self._request(login, request, timeout) as response:
-                body = await _read(response, options.most_bytes)
+                body = await body_of(response, options.most_bytes)
                 return Answer(response.status, body, seconds_asked(response))
         except Exception as error:
             raise self._told(error, login) from error
@@ -236,18 +237,6 @@ class Line:
         if isinstance(error, aiohttp.ClientError | TimeoutError | OSError):
             return LostError(said)
         raise error
-
-
-async def _read(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """A whole body within its bound."""
-    parts, size = [], 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > most:
-            response.close()
-            raise LostError(f"an answer of more than {most} bytes")
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def seconds_asked(response: aiohttp.ClientResponse) -> float | None:

@@ -4,6 +4,7 @@ import os
 import ssl
 from typing import Final, NamedTuple
 
+import aiohttp
 import msgspec
 
 from stretto.base.errors import StrettoError, UnreachableError
@@ -59,3 +60,19 @@ def why_not(error: OSError) -> str:
     if number is not None and number > 0 and not isinstance(error, ssl.SSLError):
         return os.strerror(number)
     return str(error) or type(error).__name__
+
+
+async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """A whole body within its bound.
+
+    Raises:
+        LostError: it is longer.
+    """
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > most:
+            response.close()
+            raise LostError(f"an answer of more than {most} bytes")
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

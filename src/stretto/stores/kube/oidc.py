@@ -5,7 +5,6 @@ system's. New tokens are kept in memory; the file is kubectl's to write.
 """
 
 import base64
-import binascii
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
@@ -16,6 +15,7 @@ import msgspec
 
 from stretto.base.clock import Clock, WallClock
 from stretto.base.errors import InputError
+from stretto.stores.kube.messages import LostError, body_of
 
 EARLY: Final = 10.0
 """Seconds before its end at which a token counts as expired."""
@@ -86,7 +86,7 @@ class OpenId:
             part = token.split(".")[1]
             raw = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
             end = msgspec.json.decode(raw, type=_Claims).exp
-        except (IndexError, binascii.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (IndexError, ValueError, msgspec.DecodeError) as error:
             raise InputError("oidc: id-token", None, "a JSON web token", _HINT) from error
         return end is not None and end - EARLY <= self._clock.now()
 
@@ -112,14 +112,14 @@ async def _asked(config: Mapping[str, Any], refresh: str) -> _Tokens:
             _must_be_safe("oidc: token_endpoint", end)
             async with session.post(end, data=form, ssl=context, allow_redirects=False) as said:
                 return msgspec.json.decode(await _body(said), type=_Tokens)
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError, msgspec.DecodeError) as error:
+    except (aiohttp.ClientError, LostError, OSError, ValueError, msgspec.DecodeError) as error:
         why = str(error) or type(error).__name__
         raise InputError("oidc: the issuer", issuer, f"a new id-token: {why}", _HINT) from error
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
     """The body of an answer that is one."""
-    body = await response.content.read(MOST_BYTES)
+    body = await body_of(response, MOST_BYTES)
     if response.status != 200:
         text = body[:200].decode("utf-8", "replace")
         raise ValueError(f"it answered {response.status}: {text}")
@@ -138,6 +138,10 @@ def _trust(config: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def _must_be_safe(where: str, address: str) -> None:
-    parts = urlsplit(address)
+    expected = "an https address, because tokens travel along"
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        raise InputError(where, address, expected, str(error)) from error
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        raise InputError(where, address or None, "an https address, because tokens travel along")
+        raise InputError(where, address or None, expected)
