@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from stretto.base.errors import InputError
 from stretto.daemons.guard import Admission, Guard
+from stretto.stores.kube.access import NO_PASSPHRASE
 
 _LOOK: Final = 0.1
 """Seconds between looks at whether to stop serving."""
@@ -190,7 +191,7 @@ class _Trust:
             self._context = self._read()
         except (OSError, ValueError) as error:
             named = f"{certificate.cert}, {certificate.key}"
-            expected = f"a certificate and its key in PEM ({error})"
+            expected = f"a certificate and its key in PEM, without a passphrase ({error})"
             raise InputError("--tls-cert-file", named, expected) from error
 
     def context(self) -> ssl.SSLContext:
@@ -207,7 +208,8 @@ class _Trust:
         seen = self._changed()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self._certificate.cert, self._certificate.key)
+        cert, key = self._certificate
+        context.load_cert_chain(cert, key, password=NO_PASSPHRASE)
         self._seen = seen
         return context
 

@@ -4,13 +4,17 @@ import asyncio
 import base64
 import json
 import os
+import pty
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stretto.base.errors import InputError
+from stretto.stores.kube import plugins
 from stretto.stores.kube.access import KubeconfigAccess, Login
 from tests.certificates import self_signed
 
@@ -87,6 +91,14 @@ def test_certificates_come_from_files_or_stand_in_the_kubeconfig(tmp_path: Path)
         assert found.shown.startswith("the client certificate (valid until 2")
 
 
+def test_what_stands_in_the_kubeconfig_may_go_over_several_lines(tmp_path: Path) -> None:
+    text = base64.encodebytes(self_signed(tmp_path, "us").cert.read_bytes()).decode()
+    assert text.count("\n") > 1
+    context = of(tmp_path, None, **{"certificate-authority-data": text}).context
+    assert context is not None
+    assert len(context.get_ca_certs()) == 1
+
+
 def test_trust_stays_the_same_object_while_nothing_has_changed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("first")
     access = KubeconfigAccess(written(tmp_path, config({"tokenFile": "token"})))
@@ -136,20 +148,79 @@ def test_another_context_may_be_named(tmp_path: Path) -> None:
         ("{not yaml", "YAML"),
         ({"current-context": "x"}, "contexts has no 'x'"),
         ({"current-context": "x", "contexts": ["x"]}, "list of entries"),
+        ({"current-context": "x", "contexts": 5}, "list of entries"),
         (config({"token": 5}), r"users, u: .*\$.token"),
         (config(None, server="http://example.com"), "https, because tokens travel along"),
         (config(None, server=None), "an address such as"),
         (config(None, server="https://kube:6a43"), "an address such as .*6a43"),
+        (config(None, server="https://127.0.0.1:1/\u00fc"), "an address such as"),
+        (config(None, server="https://a..b"), "'a..b', expected a host whose parts"),
+        (config(None, **{"tls-server-name": "a..b"}), "tls-server-name: .*a host whose parts"),
+        (config(None, **{"proxy-url": "socks5://proxy:1"}), "a proxy of another kind"),
+        (config(None, **{"proxy-url": "proxy:1"}), "proxy-url: .*http://host:3128"),
         (config(None, **{"certificate-authority": "none"}), "certificate-authority"),
+        (config(None, **{"certificate-authority": "no\0ne"}), "a file that can be read"),
+        (
+            config(None, **{"certificate-authority-data": "\u00fc"}),
+            "certificate-authority: .*base64",
+        ),
         (config(None, **{"certificate-authority-data": "YQ=="}), "certificates"),
         (config({"client-key-data": "???"}), "client-key"),
         (config({"auth-provider": {"name": "gcp"}}), "exec plugin"),
         (config({"tokenFile": "none"}), "tokenFile"),
+        (config({"token": "a\r\nb"}), "the token of kubeconfig .*without line breaks"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, whole: Any, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         login(KubeconfigAccess(written(tmp_path, whole)))
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"server": "https://ann:geheim@127.0.0.1:1"},
+        {"proxy-url": "http://ann:geheim@[::1"},
+        {"proxy-url": "ftp://ann:geheim@127.0.0.1:1"},
+    ],
+)
+def test_an_address_with_a_password_is_not_repeated(
+    tmp_path: Path, cluster: dict[str, str]
+) -> None:
+    with pytest.raises(InputError) as told:
+        of(tmp_path, None, **cluster)
+    assert "geheim" not in str(told.value)
+
+
+def test_a_key_that_is_locked_is_refused_and_nobody_is_asked_for_its_passphrase(
+    tmp_path: Path,
+) -> None:
+    pair, words = self_signed(tmp_path, "us"), ["-aes128", "-passout", "pass:x"]
+    locked = ["openssl", "pkey", "-in", pair.key, *words, "-out", tmp_path / "locked.key"]
+    subprocess.run(locked, check=True, capture_output=True)
+    names = {"client-certificate": pair.cert.name, "client-key": "locked.key"}
+    ask = f"""
+import asyncio, pathlib, sys
+from stretto.stores.kube.access import KubeconfigAccess
+asyncio.run(KubeconfigAccess(pathlib.Path({str(written(tmp_path, config(names)))!r})).login())
+"""
+    code, said = on_a_terminal([sys.executable, "-c", ask])
+    assert (code != 0, "passphrase" in said, "Enter PEM" in said) == (True, True, False)
+
+
+def on_a_terminal(command: list[str]) -> tuple[int, str]:
+    """What a program that has a terminal, at which nobody sits, ends with and says."""
+    pid, line = pty.fork()
+    if not pid:
+        os.execv(command[0], command)
+    said, began = b"", time.monotonic()
+    while b"Enter PEM" not in said and time.monotonic() - began < 60:
+        try:
+            said += os.read(line, 4096)
+        except OSError:  # its end is the program's
+            break
+    os.close(line)
+    return os.waitpid(pid, 0)[1], said.decode()
 
 
 # ---------------------------------------------------------------- plugins
@@ -202,9 +273,30 @@ print(json.dumps({{"apiVersion": "{VERSION}", "kind": "x", "status": {{"token": 
     assert login(plugin(tmp_path, script, **more)).authorization == "Bearer ann@https://127.0.0.1:1"
 
 
+def test_a_plugin_is_told_of_an_authority_by_the_folder_of_the_server_s_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f"""
+import json, os
+info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+token = info["spec"]["cluster"]["certificate-authority-data"][:8]
+print(json.dumps({{"apiVersion": "{VERSION}", "kind": "x", "status": {{"token": token}}}}))
+"""
+    plugin(tmp_path, script, provideClusterInfo=True)
+    (tmp_path / "there").mkdir()
+    self_signed(tmp_path / "there", "us")
+    whole = {"clusters": config(None, **{"certificate-authority": "us.crt"})["clusters"]}
+    paths = written(tmp_path / "there", whole), tmp_path / "kubeconfig"
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join(map(str, paths)))
+    begins = base64.b64encode(b"-----BEGIN").decode()[:8]
+    assert login(KubeconfigAccess()).authorization == f"Bearer {begins}"
+
+
 @pytest.mark.parametrize(
     ("script", "complaint"),
     [
+        ("print('x' * (3 << 20))", "did not print an ExecCredential"),
+        ("import sys; sys.exit('log in ' + 'x' * (3 << 20))", "log in x{0,1000}; run it"),
         ("import sys; sys.exit('log in first')", "ended with 1: log in first"),
         ("print('hello')", "did not print an ExecCredential"),
         ('print(\'{"apiVersion": "v0", "kind": "x", "status": {}}\')', "it answers as v0"),
@@ -214,6 +306,30 @@ print(json.dumps({{"apiVersion": "{VERSION}", "kind": "x", "status": {{"token": 
 def test_a_plugin_that_gives_nothing_is_named(tmp_path: Path, script: str, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         login(plugin(tmp_path, script))
+
+
+def test_no_more_of_a_plugin_is_kept_than_an_answer_may_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.stores.kube.plugins.WITHIN", 1.0)
+    kept: list[int] = []
+
+    async def count(stream: asyncio.StreamReader, real: Any = plugins._beginning) -> bytes:
+        kept.append(len(said := await real(stream)))
+        return said
+
+    monkeypatch.setattr(plugins, "_beginning", count)
+    with pytest.raises(InputError, match="ExecCredential"):
+        login(plugin(tmp_path, "print('x' * (5 << 20))"))
+    assert max(kept) == plugins.MOST_BYTES
+
+
+@pytest.mark.parametrize("more", [{"args": ["a\0b"]}, {"env": [{"name": "A=B"}]}])
+def test_a_plugin_with_words_that_no_program_takes_is_named(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match="a credential"):
+        login(plugin(tmp_path, "", **more))
 
 
 def test_a_plugin_that_is_not_installed_is_named(tmp_path: Path) -> None:

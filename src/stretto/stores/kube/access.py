@@ -13,7 +13,7 @@ import ssl
 import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -30,6 +30,8 @@ _VALIDITY: Final = re.compile(
 """A certificate's validity in DER: from when until when, each with two digits of the year (until
 2049) or four (RFC 5280, 4.1.2.5)."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+NO_PASSPHRASE: Final = ""
+"""For keys that are locked: without it OpenSSL asks on the terminal, and waits."""
 
 
 class Login(msgspec.Struct, frozen=True):
@@ -47,6 +49,11 @@ class Login(msgspec.Struct, frozen=True):
     proxy: str = ""
     #: What we show and where it is from, for messages.
     shown: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.authorization.isascii() or not self.authorization.isprintable():
+            where = self.shown or "the token"
+            raise InputError(where, None, "printable ASCII characters without line breaks")
 
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -127,7 +134,9 @@ class KubeconfigAccess:
         shown = await self._shown(found, renew=renew)
         context = self._context_of(found, shown) if server.startswith("https:") else None
         said = f"{_what_is_shown(shown)} of kubeconfig {self.where}"
-        words = shown.authorization, cluster.tls_server_name, cluster.proxy_url, said
+        _must_be_host("kubeconfig: tls-server-name", cluster.tls_server_name)
+        proxy = _usable_proxy(cluster.proxy_url)
+        words = shown.authorization, cluster.tls_server_name, proxy, said
         return Login(server, context, *words)
 
     def _read(self) -> Kubeconfig:
@@ -153,7 +162,7 @@ class KubeconfigAccess:
         if provider is not None:
             return _Shown(f"Bearer {await self._open_id.token(provider.config)}", cert, key)
         if user.exec is not None:
-            said = await self._plugins.credential(user.exec, folder, found.cluster, renew=renew)
+            said = await self._plugins.credential(user.exec, found, renew=renew)
             own = said.client_certificate_data.encode(), said.client_key_data.encode()
             pair = own if all(own) else (cert, key)
             return _Shown(f"Bearer {said.token}" if said.token else "", *pair)
@@ -235,18 +244,53 @@ def _server_of_environment() -> str:
 
 def _safe_address(server: str) -> str:
     """A server's address, if a token may travel there."""
-    address = server.rstrip("/")
+    where, address = "kubeconfig: server", server.rstrip("/")
     expected = "an address such as https://host:6443"
+    parts = _parts_of(where, address, expected)
+    if "@" in parts.netloc:  # which every message would show
+        hint = "name user and password under users"
+        raise InputError(where, None, "an address without a login", hint)
+    if parts.scheme not in ("https", "http") or not _is_plain(address):
+        raise InputError(where, server, expected)
+    _must_be_host(where, parts.hostname or "")
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise InputError(where, server, "https, because tokens travel along")
+    return address
+
+
+def _usable_proxy(proxy: str) -> str:
+    """A proxy's address, if we can go through it; its password is never shown."""
+    where, expected = "kubeconfig: proxy-url", "an address such as http://host:3128"
+    if proxy and _parts_of(where, proxy, expected).scheme not in ("https", "http"):
+        raise InputError(where, None, expected, "a proxy of another kind cannot be used")
+    return proxy
+
+
+def _parts_of(where: str, address: str, expected: str) -> SplitResult:
+    """The parts of an address that has a host and perhaps a port."""
+    shown = address if address and "@" not in address else None
     try:
         parts = urlsplit(address)
-        is_whole = parts.port != 0
+        is_whole = bool(parts.hostname) and parts.port != 0
     except ValueError as error:
-        raise InputError("kubeconfig: server", server, expected, str(error)) from error
-    if parts.scheme not in ("https", "http") or not parts.hostname or not is_whole:
-        raise InputError("kubeconfig: server", server or None, expected)
-    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-        raise InputError("kubeconfig: server", server, "https, because tokens travel along")
-    return address
+        raise InputError(where, shown, expected, str(error)) from error
+    if not is_whole:
+        raise InputError(where, shown, expected)
+    return parts
+
+
+def _must_be_host(where: str, name: str) -> None:
+    """Say no to what no resolver takes for a host."""
+    try:
+        name.encode("idna")
+    except UnicodeError as error:
+        expected = "a host whose parts have 1 to 63 characters"
+        raise InputError(where, name, expected) from error
+
+
+def _is_plain(address: str) -> bool:
+    """Whether an address can stand in a request as it is."""
+    return address.isascii() and address.isprintable() and " " not in address
 
 
 def _what_is_shown(shown: _Shown) -> str:
@@ -284,9 +328,9 @@ def _trusting(trust: _Trust) -> ssl.SSLContext:
             with tempfile.NamedTemporaryFile() as file:  # which nobody else may read
                 file.write(trust.cert + b"\n" + trust.key)
                 file.flush()
-                context.load_cert_chain(file.name)
+                context.load_cert_chain(file.name, password=NO_PASSPHRASE)
     except (OSError, ValueError) as error:
         where = "kubeconfig: certificates"
-        hint = "check it with: kubectl config view"
+        hint = "check it with: kubectl config view (a key must not be locked by a passphrase)"
         raise InputError(where, None, f"a usable one: {error}", hint) from error
     return context

@@ -7,7 +7,6 @@ something, answers to several requests at once) is taken for a broken line and n
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from stretto.base.errors import InputError
 from stretto.stores.kube.access import Login
 from stretto.stores.kube.messages import JSON, Answer, LostError, Request
 
@@ -35,17 +34,11 @@ class Target(NamedTuple):
 
 
 def target_of(login: Login) -> Target:
-    """What all requests of a login share.
-
-    Raises:
-        InputError: a token holds what no header may.
-    """
+    """What all requests of a login share."""
     parts = urlsplit(login.server)
     port = parts.port or _PORTS[parts.scheme]
     lines = [f"Host: {parts.netloc.rpartition('@')[2]}", f"Accept: {JSON}", "User-Agent: stretto"]
     if login.authorization:
-        if not login.authorization.isascii() or not login.authorization.isprintable():
-            raise InputError("token", None, "printable ASCII characters without line breaks")
         lines.append(f"Authorization: {login.authorization}")
     headers = "".join(f"\r\n{line}" for line in lines)
     return Target(parts.hostname or "", port, parts.path, headers)

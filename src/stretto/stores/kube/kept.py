@@ -167,7 +167,6 @@ class Kept:
             NotSentError: no connection could be made.
             LostError: it broke, or the answer did not come in time.
             ssl.SSLError: the server is not the one that we trust.
-            InputError: the token can be no header.
         """
         target, loop = self._target_of(login), asyncio.get_running_loop()
         until = loop.time() + self._options.connect + self._options.answer

@@ -5,7 +5,6 @@ a login is made of it, ``access`` says.
 """
 
 import base64
-import binascii
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -147,9 +146,10 @@ class _Merged:
         whole = self._whole(path)
         self.current = self.current or str(whole.get("current-context") or "")
         for plural in ("clusters", "users", "contexts"):
-            for entry in whole.get(plural) or ():
-                if not isinstance(entry, dict):
-                    raise self.wrong(f"{plural} is a list of entries with a name")
+            entries = whole.get(plural) or []
+            if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+                raise self.wrong(f"{plural} is a list of entries with a name")
+            for entry in entries:
                 fields = entry.get(plural[:-1]) or {}
                 key = plural, str(entry.get("name"))
                 self._entries.setdefault(key, _Named(fields, path.absolute().parent))
@@ -206,17 +206,18 @@ def files_of(where: str) -> Sequence[Path]:
 
 
 def content_of(data: str, file: str, folder: Path, what: str) -> bytes:
-    """What stands in a file or, in base64, beside it; empty where neither is named.
+    """What stands in a file or, in base64 (over several lines, too), beside it; else nothing.
 
     Raises:
         InputError: it cannot be read.
     """
     try:
         if data:
-            return base64.b64decode(data, validate=True)
+            return base64.b64decode("".join(data.split()), validate=True)
         return (folder / file).read_bytes() if file else b""
-    except (OSError, binascii.Error) as error:
-        raise InputError(f"kubeconfig: {what}", file or None, str(error), _HINT) from error
+    except (OSError, ValueError) as error:  # of which binascii.Error is one
+        expected = f"base64 of it: {error}" if data else f"a file that can be read: {error}"
+        raise InputError(f"kubeconfig: {what}", file or None, expected, _HINT) from error
 
 
 def _without_nulls(value: Any) -> Any:

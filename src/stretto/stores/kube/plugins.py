@@ -6,19 +6,22 @@ What it has said is good until the time that it named, or for as long as the ser
 import asyncio
 import contextlib
 import os
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from stretto.base.clock import Clock, WallClock, parse_timestamp
 from stretto.base.errors import InputError
-from stretto.stores.kube.kubeconfig import Cluster, Plugin, content_of
+from stretto.stores.kube.kubeconfig import Kubeconfig, Plugin, content_of
 
 EARLY: Final = 60.0
 """Seconds before its end at which a credential counts as expired."""
 WITHIN: Final = 60.0
 """Seconds for a program to answer."""
+MOST_BYTES: Final = 1 << 20
+"""No answer of a program is longer."""
+_TOLD: Final = 1000
+"""Bytes of what a program complains of, kept for the message."""
 _GROUP: Final = "client.authentication.k8s.io/"
 
 
@@ -54,9 +57,7 @@ class Plugins:
         self._clock = clock or WallClock()
         self._last: tuple[Plugin, Credential] | None = None
 
-    async def credential(
-        self, plugin: Plugin, folder: Path, cluster: Cluster, *, renew: bool
-    ) -> Credential:
+    async def credential(self, plugin: Plugin, found: Kubeconfig, *, renew: bool) -> Credential:
         """What the plugin says now; ``renew`` because the server did not take the last one.
 
         Raises:
@@ -64,7 +65,7 @@ class Plugins:
         """
         last = self._last
         if last is None or renew or last[0] != plugin or self._is_over(last[1]):
-            self._last = last = plugin, await _asked(plugin, folder, cluster)
+            self._last = last = plugin, await _asked(plugin, found)
         return last[1]
 
     def _is_over(self, credential: Credential) -> bool:
@@ -72,18 +73,18 @@ class Plugins:
         return bool(end) and parse_timestamp(end) - EARLY <= self._clock.now()
 
 
-async def _asked(plugin: Plugin, folder: Path, cluster: Cluster) -> Credential:
+async def _asked(plugin: Plugin, found: Kubeconfig) -> Credential:
     """Run the program."""
     if not plugin.api_version.startswith(_GROUP):
         raise _wrong(plugin, f"apiVersion {plugin.api_version!r} is none of {_GROUP}")
     spec: dict[str, Any] = {"interactive": False}
     if plugin.provide_cluster_info:
-        spec["cluster"] = _about(cluster, folder)
+        spec["cluster"] = _about(found)
     asks = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
     more = {each.name: each.value for each in plugin.env}
     info = msgspec.json.encode(asks).decode()
     is_path = os.sep in plugin.command
-    command = str(folder / plugin.command) if is_path else plugin.command
+    command = str(found.user_folder / plugin.command) if is_path else plugin.command
     try:
         running = await asyncio.create_subprocess_exec(
             command,
@@ -93,15 +94,16 @@ async def _asked(plugin: Plugin, folder: Path, cluster: Cluster) -> Credential:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:  # no such program, or words that none can be given
         raise _wrong(plugin, str(error)) from error
     try:
         async with asyncio.timeout(WITHIN):
             out, errors = await _said(running)
+            await running.wait()
     except TimeoutError as error:
         raise _wrong(plugin, f"no answer within {WITHIN:g} s") from error
     if running.returncode:
-        told = errors.decode("utf-8", "replace").strip()
+        told = errors[:_TOLD].decode("utf-8", "replace").strip()
         raise _wrong(plugin, f"it ended with {running.returncode}: {told}")
     return _credential(plugin, out)
 
@@ -109,11 +111,21 @@ async def _asked(plugin: Plugin, folder: Path, cluster: Cluster) -> Credential:
 async def _said(running: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
     """What a program prints until it ends; nobody who stops listening leaves it running."""
     try:
-        return await running.communicate()
+        assert running.stdout is not None
+        assert running.stderr is not None
+        return await asyncio.gather(_beginning(running.stdout), _beginning(running.stderr))
     except asyncio.CancelledError:
         with contextlib.suppress(ProcessLookupError):
             running.kill()
         raise
+
+
+async def _beginning(stream: asyncio.StreamReader) -> bytes:
+    """What comes on a stream until it ends, as far as anybody reads it."""
+    kept = bytearray()
+    while part := await stream.read(MOST_BYTES):
+        kept += part[: MOST_BYTES - len(kept)]
+    return bytes(kept)
 
 
 def _credential(plugin: Plugin, out: bytes) -> Credential:
@@ -132,8 +144,9 @@ def _credential(plugin: Plugin, out: bytes) -> Credential:
     return found
 
 
-def _about(cluster: Cluster, folder: Path) -> dict[str, Any]:
+def _about(found: Kubeconfig) -> dict[str, Any]:
     """The server, as a plugin is told of it."""
+    cluster, folder = found.cluster, found.cluster_folder
     file, data = cluster.certificate_authority, cluster.certificate_authority_data
     authority = content_of(data, file, folder, "certificate-authority")
     told = {
