@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -10,13 +11,13 @@ import pytest
 from aiohttp import web
 
 from stretto.api.kinds import POD
-from stretto.base.errors import UnreachableError
+from stretto.base.errors import InputError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.loop import LoopThread
 from stretto.stores.kube.store import KubeStore
 from tests.unit.stores.kube_server import QUICK, Server, lines, pod, status
-from tests.unit.stores.test_kubeconfig import counting, plugin
+from tests.unit.stores.test_kubeconfig import config, counting, plugin, written
 
 
 @pytest.fixture
@@ -144,6 +145,32 @@ def test_a_list_whose_pages_the_server_always_forgets_cannot_be_had_now(server: 
     server.rules = [paged(*[answer for turn in turns for answer in turn])]
     with pytest.raises(UnreachableError, match="it forgot its list"):
         server.store().list(POD)
+
+
+@pytest.mark.parametrize("version", ["", "abc", None])
+def test_what_has_no_version_is_no_list_and_the_address_is_doubted(
+    server: Server, version: str | None
+) -> None:
+    server.rules = [paged(web.json_response({"metadata": {"resourceVersion": version}}))]
+    with pytest.raises(InputError, match=r"list pods: .* does this address lead to a Kubernetes"):
+        server.store().list(POD)
+
+
+def test_what_has_no_metadata_is_no_object(server: Server) -> None:
+    server.rules = [lambda _: web.json_response({"managedFields": []})]
+    with pytest.raises(InputError, match="an object of the server"):
+        server.store().get(POD, "default", "web")
+
+
+def test_a_proxy_that_turns_us_away_is_named_without_our_password(
+    server: Server, tmp_path: Path
+) -> None:
+    server.rules = [lambda _: web.Response(status=407)]
+    proxy = {"proxy-url": f"http://ann:geheim@127.0.0.1:{server.port}"}
+    store = KubeStore(KubeconfigAccess(written(tmp_path, config(None, **proxy))), Rng(1), QUICK)
+    with closing(store), pytest.raises(UnreachableError, match="its proxy answered 40") as told:
+        store.get(POD, "default", "web")
+    assert "geheim" not in str(told.value)
 
 
 # ---------------------------------------------------------------- the thread and its programs

@@ -145,7 +145,8 @@ def read_error(kind: Kind, verb: str, answer: Answer) -> StrettoError:
             return TooOldError("the page token", "a list begun anew")
         case code if code >= 500 or code == 429:
             return UnreachableError(what, status.message)
-    return InputError(what, status.message, "what an API server can select")
+    hint = "" if status.reason else "does this address lead to a Kubernetes API server?"
+    return InputError(what, status.message, "what an API server can select", hint)
 
 
 def _is_about_uid(status: Status) -> bool:

@@ -224,6 +224,8 @@ class Line:
         said = str(error) or type(error).__name__
         if isinstance(error, StrettoError):
             return error
+        if isinstance(error, aiohttp.ClientHttpProxyError):  # its own words hold our password
+            said = f"its proxy answered {error.status} {error.message}".rstrip()
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
             hint = (
                 "the kubeconfig's certificate-authority (in a pod, the service account's ca.crt) "

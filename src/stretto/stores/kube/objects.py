@@ -64,7 +64,7 @@ _POD: Final = msgspec.json.Decoder(_Pod)
 _HEAD: Final = msgspec.json.Decoder(PodHead)
 _FIELDS: Final = msgspec.json.Decoder(Fields)
 _ENCODER: Final = msgspec.json.Encoder()
-_ERRORS: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError)
+_ERRORS: Final = (msgspec.DecodeError, RecursionError, ValueError, KeyError)
 
 
 def record_of(kind: Kind, raw: bytes | msgspec.Raw) -> Record:

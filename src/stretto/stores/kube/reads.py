@@ -169,9 +169,8 @@ class Reads:
         if answer.status != 200:
             raise read_error(kind, "list", answer)
         self._served.add(kind)
-        page = _decoded(answer, kind)
+        page, version = _decoded(answer, kind)
         records = [record_of(kind, raw) for raw in page.items or ()]
-        version = int(page.metadata.resource_version)
         return Listing(records, version, page.metadata.continue_)
 
     async def _check_absent(self, kind: Kind) -> None:
@@ -210,11 +209,14 @@ def _list_path(kind: Kind, selection: Selection) -> str:
     return asking(collection(kind, selection.namespace), query)
 
 
-def _decoded(answer: Answer, kind: Kind) -> _Page:
+def _decoded(answer: Answer, kind: Kind) -> tuple[_Page, int]:
+    """A page, and the version that its list reflects."""
     try:
-        return _PAGE.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise InputError(f"list {kind.resource}", None, f"a list: {error}") from error
+        page = _PAGE.decode(answer.body)
+        return page, int(page.metadata.resource_version)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        hint = "does this address lead to a Kubernetes API server?"
+        raise InputError(f"list {kind.resource}", None, f"a list: {error}", hint) from error
 
 
 def _ordered(records: list[Record]) -> list[Record]:
