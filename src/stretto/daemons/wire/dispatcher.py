@@ -7,6 +7,7 @@ round hot; a change of the cluster that may help ends the delay.
 
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 import msgspec
@@ -316,14 +317,13 @@ class DispatcherPlane(Plane):
 
     def _put_right(self, now: float) -> int:
         """Take back what is in nobody's hands; returns how many pods."""
-        view, wrong = self.view, list(self.view.abnormal)[:AT_ONCE]
-        for name, uids in view.at.items():
+        known, wrong = self.view.known, [*self.view.abnormal, *self.view.strays()]
+        for name, uids in self.view.at.items():
             if uids and not self.fleet.is_alive(name) and self._is_given_up(name, now):
-                wrong.extend(list(uids)[:AT_ONCE])
-        wrong.extend(view.strays()[:AT_ONCE])
-        wrong = [uid for uid in dict.fromkeys(wrong) if uid in view.known]
-        wrong = [uid for uid in wrong if view.known[uid].again_at <= now]
-        return self._take_back(wrong, now)
+                wrong.extend(uids)
+        due = {uid: known[uid].again_at for uid in wrong if uid in known}
+        self._next = min(self._next, min((at for at in due.values() if at > now), default=inf))
+        return self._take_back([uid for uid, at in due.items() if at <= now][:AT_ONCE], now)
 
     def _reclaim(self, now: float) -> bool:
         """Give queues back what they have lent: those first who would take it at their shards."""
@@ -338,8 +338,10 @@ class DispatcherPlane(Plane):
         for uid, reply in zip(bodies, view.hand(bodies, whole=True), strict=True):
             self.counts[f"reset {reply.outcome.value}"] += 1
             known = view.known.get(uid)
-            if known is not None and reply.outcome is not Outcome.OK:
-                known.again_at = now + PATIENCE
+            if known is None:
+                continue
+            known.again_at = now + PATIENCE  # whoever writes nonsense again is not answered hot
+            if reply.outcome is not Outcome.OK:
                 self._next = min(self._next, known.again_at)
         return len(bodies)
 

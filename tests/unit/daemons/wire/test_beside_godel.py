@@ -95,3 +95,17 @@ def test_a_shard_that_insists_is_answered_less_and_less_often() -> None:
             insisted += 1
         rig.clock.advance(0.1)
     assert insisted < 12
+
+
+def test_who_writes_nonsense_on_a_pod_again_and_again_is_not_answered_hot() -> None:
+    rig = Rig("a")
+    rig.nodes(make_node("n1", unschedulable=True))
+    rig.pods(make_pod("p"))
+    written = 0
+    for _ in range(100):
+        rig.settle()
+        if rig.notes("p").get("pod-state") != "flying":
+            rig.say("p", pod_state="flying")
+            written += 1
+        rig.clock.advance(0.1)
+    assert written < 14
