@@ -150,13 +150,9 @@ class Plane:
         #: Asks pods to leave, and keeps the room of those who wait for it.
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.
-        self.floor = Floor(
-            self.cluster,
-            config.profile.preemption,
-            self.engine.is_eligible,
-            self._probe,
-            self.budgets,
-        )
+        rules, eligible = config.profile.preemption, self.engine.is_eligible
+        self.floor = Floor(self.cluster, rules, eligible, self._probe, self.budgets)
+        self.floor.would_stand = lambda *of: self.evictor.would_stand(*of)  # noqa: PLW0108 - a restart makes a new evictor
         for _ in range(config.shards):
             self.add_shard()
 

@@ -138,6 +138,29 @@ def test_the_guarantee_of_a_parent_reaches_further_than_that_of_its_siblings() -
     assert placed(harness) == {"a": 2, "b": 2}
 
 
+def apart_from(app: str) -> dict[str, Any]:
+    """A spec that no node takes which has a pod of that app."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return {"affinity": {"podAntiAffinity": rules}}
+
+
+@pytest.mark.parametrize("stays", ["true", "false"], ids=["it may go", "it stays"])
+def test_a_pod_takes_room_back_only_where_it_may_stand_then(stays: str) -> None:
+    harness = make_harness(queue("a", **OWED), queue("b"))
+    notes = {"godel.bytedance.com/can-be-preempted": stays}
+    keepers = [(f"k{i}", f"n{i}") for i in range(2)]
+    harness.submit(
+        *(make_pod(k, cpu="1", labels={"app": "k"}, annotations=notes, node=n) for k, n in keepers),
+        *pods("b", 20),
+    )
+    harness.settle(2)
+    harness.submit(*pods("a", 1, spec=apart_from("k")))
+    harness.settle(200)
+    gone = {"true": {"a": 1, "b": 6, "k": 1}, "false": {"a": 0, "b": 6, "k": 2}}
+    assert placed(harness) == gone[stays]
+
+
 def test_a_disruption_budget_is_kept() -> None:
     harness = make_harness(queue("a", **OWED), queue("b"), nodes=1)
     budget = {

@@ -32,6 +32,8 @@ class Floor:
         """
         #: Class id to an upper bound of how many pods of it fit now.
         self.room: Callable[[int], int] = room
+        #: (row, slot, rows that go) to whether volumes and other pods would let a pod there then.
+        self.would_stand: Callable[[int, int, Collection[int]], bool] = lambda *_: True
         self._cluster = cluster
         self._rules = rules
         self._eligible = eligible

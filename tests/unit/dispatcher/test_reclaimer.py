@@ -16,7 +16,7 @@ class Floor:
     """Nodes on which a pod has room for each that leaves."""
 
     def __init__(self, desk: Desk) -> None:
-        self.desk, self.budget = desk, 1 << 30
+        self.desk, self.budget, self.company = desk, 1 << 30, True
 
     def sync(self) -> None:
         return
@@ -32,6 +32,9 @@ class Floor:
 
     def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
         return len(going) >= len(classes)
+
+    def would_stand(self, row: int, slot: int, going: Collection[int], /) -> bool:
+        return self.company
 
 
 def lent(*borrowers: str, **more: Any) -> tuple[Desk, Floor]:
@@ -109,6 +112,36 @@ def test_victims_that_do_not_go_are_waited_for_so_long_and_then_others_are_asked
     desk.now += 121.0
     second = asked(desk, floor)
     assert (len(first), len(second)) == (1, 1)
+
+
+def test_an_owner_that_found_no_place_without_its_victims_soon_lets_others_go_on() -> None:
+    desk, floor = lent("b1", "b2", "b3")
+    for _ in range(2):  # it asks again later and later, and the others need not wait for that
+        (victim,) = asked(desk, floor)
+        desk.delete(victim)
+        desk.wake()
+        desk.no_place(*desk.sent())
+        assert asked(desk, floor) == []
+        desk.now += 5.0
+    assert asked(desk, floor) == []
+    desk.arrive("b4", queue="b", class_id=1)
+    assert desk.sent() == ["b4"]
+
+
+def test_nobody_else_is_asked_before_the_owner_was_tried_however_slow_its_victims_were() -> None:
+    desk, floor = lent("b1", "b2")
+    (victim,) = asked(desk, floor)
+    desk.now += 20.0
+    desk.delete(victim)
+    assert asked(desk, floor) == []
+    desk.arrive("b3", queue="b", class_id=1)
+    assert "b3" not in desk.sent()
+
+
+def test_nobody_leaves_for_a_pod_that_others_would_keep_from_there_all_the_same() -> None:
+    desk, floor = lent("b1", "b2")
+    floor.company = False
+    assert asked(desk, floor) == []
 
 
 def test_who_finds_nothing_asks_again_later_and_later() -> None:

@@ -11,6 +11,7 @@ not leave in time, or the node is no longer what it was.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -172,6 +173,10 @@ class Evictor:
         self._registry.leave(row, why)
         self._open[row] = why
         pods.log.add(row)
+
+    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+        """Whether volumes and other pods would let a pod that waits onto a slot without some."""
+        return self._judge.would_stand(row, slot, gone)
 
     # ------------------------------------------------------------ the lane
 

@@ -98,6 +98,10 @@ class ExactPreemptionJudge(PreemptionJudge):
         """Whether every rule lets a pod onto a slot once everybody who leaves it has left."""
         return self._law.hold([(row, slot)], self._cluster.evictions.on_slot(slot))
 
+    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+        """Whether every rule would let a pod that waits onto a slot without some others."""
+        return self._law.hold([(row, slot)], gone)
+
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
         """Whether every rule lets pods onto their nodes as these are: with those who leave."""
         slots = self._cluster.pods.slot

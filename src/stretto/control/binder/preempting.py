@@ -72,6 +72,11 @@ class PreemptionJudge:
             return False
         return self._eligible(int(pods.class_id[row]), slot) and self._stand([row], going)
 
+    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+        """Whether volumes and other pods would let a pod that waits onto a slot without some."""
+        class_ids, slots = self._cluster.pods.class_id[[row]], np.array([slot], np.int32)
+        return self._has_volumes(row, slot, gone) and self._keep_apart(class_ids, slots, gone)
+
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
         """Whether the rules let pods that fit onto their nodes as these are, some others aside."""
         slots = self._cluster.pods.slot
@@ -87,10 +92,18 @@ class PreemptionJudge:
     def _stand(self, rows: Sequence[int], gone: Collection[int]) -> bool:
         """Whether other pods let claimed pods be where they are, some of the others aside."""
         pods, index = self._cluster.pods, np.array(rows, np.int64)
-        class_ids = pods.class_id[index]
+        return self._keep_apart(pods.class_id[index], pods.slot[index], {*rows, *gone})
+
+    def _keep_apart(
+        self,
+        class_ids: npt.NDArray[np.int32],
+        slots: npt.NDArray[np.int32],
+        gone: Collection[int],
+    ) -> bool:
+        """Whether rules between pods let pods of these classes onto these slots, without some."""
         if self.between is None or not self._is_strict(class_ids):
             return True
-        return self.between.hold(class_ids, pods.slot[index], {*rows, *gone})
+        return self.between.hold(class_ids, slots, gone)
 
     def _is_strict(self, class_ids: npt.NDArray[np.int32]) -> bool:
         """Whether other pods may keep pods of any of these classes from nodes."""
@@ -205,7 +218,5 @@ class PreemptionJudge:
         for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
             if not self._has_volumes(row, slot, gone):
                 return ConflictCause.VOLUME_GONE
-        class_ids = pods.class_id[rows]
-        if self.between is None or not self._is_strict(class_ids):
-            return None
-        return None if self.between.hold(class_ids, slots, gone) else ConflictCause.OTHERS_FIRST
+        keeps = self._keep_apart(pods.class_id[rows], slots, gone)
+        return None if keeps else ConflictCause.OTHERS_FIRST

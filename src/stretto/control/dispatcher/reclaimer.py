@@ -1,9 +1,9 @@
 """When queues get back what they lent: asks for victims, and follows what becomes of them.
 
 What is under way counts as if it had happened: for the queue that waits, and for those that give.
-Until a unit for which others leave has started, or gives up waiting, the queues whose pods had to
-leave start nothing that they are not owed themselves: else the pods that come in place of the
-victims would take the room again.
+Until a unit for which others leave has started, or has been tried without them in vain, the queues
+whose pods had to leave start nothing that they are not owed themselves: else the pods that come in
+place of the victims would take the room again.
 """
 
 from collections import Counter
@@ -24,6 +24,8 @@ EVERY: Final = 1.0
 """Seconds between two looks for queues that are owed something."""
 PATIENCE: Final = 120.0
 """Seconds for which a unit waits for its victims; then others are asked."""
+CHANCE: Final = 5.0
+"""Seconds for a place once the victims have left; then the others may have what is not taken."""
 FIRST_PAUSE: Final = 5.0
 """Seconds before a unit for which nothing was found, or that found no place, asks again."""
 LONGEST_PAUSE: Final = 300.0
@@ -54,6 +56,9 @@ class FloorView(Protocol):
     def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
         """Whether pods of these classes fit a slot once these rows have gone."""
 
+    def would_stand(self, row: int, slot: int, going: Collection[int], /) -> bool:
+        """Whether volumes and other pods would let a pod onto a slot once these rows have gone."""
+
 
 class Flight(NamedTuple):
     """Victims that were asked to leave for a unit."""
@@ -72,6 +77,8 @@ class Flight(NamedTuple):
     until: float
     #: Pods of the unit that were on nodes when it asked.
     placed: int = 0
+    #: Clock time at which the last victim was seen to have left.
+    left: float = inf
 
 
 class Reclaimer:
@@ -154,6 +161,7 @@ class Reclaimer:
     ) -> EvictionOrder | None:
         asked = self._asked(usage, unit, floor)
         ground = _GroundNow(self._places, usage, floor, self.flights.values(), now)
+        ground.alone = unit.pending[0] if unit.still_needed <= 1 else None
         victims = decide(usage.tree, asked, ground) if asked is not None else ()
         pause = min(2 * self._pauses.get(unit, (0.0, FIRST_PAUSE / 2))[1], LONGEST_PAUSE)
         self._pauses[unit] = (now + pause, pause)
@@ -201,10 +209,13 @@ class Reclaimer:
                 usage.tree.hold(queue, -1)
 
     def _goes_on(self, flight: Flight, now: float) -> bool:
-        """Whether victims are still to leave, or have just left."""
-        if now < flight.until and self._is_leaving(flight):
+        """Whether victims are still to leave, or the unit has its chance without them."""
+        if now >= flight.until:
+            return False
+        if self._is_leaving(flight):
             return True
-        return now < self._pauses.get(flight.unit, (now, 0.0))[0]
+        flight = self.flights[flight.unit] = flight._replace(left=min(flight.left, now))
+        return now < flight.left + CHANCE or flight.unit.state is not UnitState.UNSCHEDULABLE
 
     def _is_leaving(self, flight: Flight) -> bool:
         """Whether a victim is still there."""
@@ -226,6 +237,9 @@ class _GroundNow:
         flights: Iterable[Flight],
         now: float,
     ) -> None:
+        #: The pod that asks, where it is one: several may need one another, and are asked about
+        #: by what they take.
+        self.alone: int | None = None
         self._places = places
         self._usage = usage
         self._floor = floor
@@ -280,4 +294,7 @@ class _GroundNow:
 
     def fits(self, slot: int, classes: Sequence[int], going: Iterable[int]) -> bool:
         """Whether pods of these classes fit a slot once these rows have gone."""
-        return self._floor.fits(slot, classes, frozenset(going))
+        gone = frozenset(going)
+        return self._floor.fits(slot, classes, gone) and (
+            self.alone is None or self._floor.would_stand(self.alone, slot, gone)
+        )
