@@ -116,6 +116,7 @@ def _stored(common: Common, asked: Asked) -> "tuple[Asked, Scene, State]":
         asked = replace(asked, pod=named(asked.pod, asked.namespace))
     copy = Copy(state, Rules(state.profile, "numpy", plugins=asked.plugin))
     copy.settle()
+    copy.rest()
     plane = copy.plane
     views = plane.dispatcher.views
     scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
@@ -298,7 +299,8 @@ def _show_unit(console: Console, said: "Explanation") -> None:
         console.data(f"The loop of sub-cluster {said.sub_cluster} places it.")
     if unit.kind == "Pod":
         turn = f"number {unit.position:,} of {unit.queue_length:,}" if unit.position else unit.state
-        console.data(f"\nQueue {unit.queue}: {turn}; failed attempts: {said.failed_attempts}")
+        failed = f"; failed attempts: {said.failed_attempts}" if said.steps else ""
+        console.data(f"\nQueue {unit.queue}: {turn}{failed}")
         return
     members = f"{unit.placed} placed, {unit.waiting} waiting"
     least = f", at least {unit.min_member} together" if unit.is_gang and unit.min_member else ""

@@ -13,6 +13,7 @@ import msgspec
 from stretto.api.codec import decode_as
 from stretto.api.core import Event
 from stretto.api.kinds import EVENT, POD
+from stretto.api.pods import Pod
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.nearest import nearest
@@ -103,8 +104,29 @@ def story_of_objects(records: Sequence[Record], pod: str, basis: str) -> Story:
     steps += _events(records, record, start)
     if record.node:
         steps.append(StepFact(steps[-1].time_s, "bound", f"on {record.node}"))
+    else:
+        steps += _standing(record, start, steps)
     state = "bound" if record.node else "waiting"
     return Story(_key(record), state, record.node, tuple(steps), None, basis)
+
+
+def _standing(record: Record, start: float, told: Sequence[StepFact]) -> list[StepFact]:
+    """What a pod without a node says of itself where no event does: gates and its condition."""
+    try:
+        pod = decode_as(Pod, record.body)
+    except InputError:
+        return []
+    if pod.spec.scheduling_gates:
+        gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+        return [StepFact(told[-1].time_s, "held", f"by scheduling gates: {gates}")]
+    found = pod.status.condition("PodScheduled")
+    if found is None or found.status != "False":
+        return []
+    if any(step.detail.startswith(found.message) for step in told):
+        return []
+    since = _time(found.last_transition_time)
+    at = told[-1].time_s if since is None else max(0.0, since - start)
+    return [StepFact(at, "no place", found.message)]
 
 
 def _find(records: Iterable[Record], pod: str) -> Record:

@@ -32,6 +32,7 @@ from stretto.sim.live_setup import (
     build_site,
     profile_source,
 )
+from stretto.state.lifecycle import PodState, UnitState
 from stretto.stores.memory import MemoryStore
 from stretto.stores.sqlite import read_store
 from stretto.stores.store import Record, Store
@@ -142,6 +143,18 @@ class Copy:
         while (due := self.plane.next_due()) <= end and self.clock.monotonic() < end:
             self.clock.advance(max(due - self.clock.monotonic(), 0.1))
             self.plane.run_until_idle()
+
+    def rest(self) -> None:
+        """Wait for nothing more: delays are those of the trial, and the state knows none of them.
+
+        What waits out a delay has found no room; nothing is scheduled on this copy any more.
+        """
+        pods = self.plane.cluster.pods
+        states = pods.state[: pods.length]
+        states[states == PodState.BACKOFF] = PodState.UNSCHEDULABLE
+        for unit in self.plane.units:
+            if unit.state is UnitState.BACKOFF:
+                unit.state = UnitState.UNSCHEDULABLE
 
     def age_groups(self) -> None:
         """Let groups have waited since they were created, where it is known what time it is."""

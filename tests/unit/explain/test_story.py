@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from stretto.api.kinds import KINDS
+from stretto.api.kinds import KINDS, POD
 from stretto.base.errors import NotFoundError
 from stretto.control.reporter import ReportConfig
 from stretto.explain.record_file import Parts, RunFacts, write_record
@@ -126,6 +127,26 @@ def test_the_objects_of_a_store_tell_what_was_told_there(tmp_path: Path) -> None
     )
     with pytest.raises(NotFoundError, match="did you mean second"):
         story_of_objects(records, "secnd", "a store")
+
+
+def written(pod: bytes, status: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({**msgspec.json.decode(pod), "status": status})
+
+
+def test_without_events_a_condition_tells_why_a_pod_waits_and_gates_are_named() -> None:
+    why = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}
+    late = {**why, "lastTransitionTime": "2026-01-02T03:05:05Z"}
+    harness = Harness(nodes=[make_node("n")], config={"tier": "numpy"})
+    gates = [{"name": "x.io/quota"}, {"name": "x.io/other"}]
+    harness.submit(
+        written(make_pod("old", cpu="64"), {"conditions": [late]}),
+        make_pod("gated", spec={"schedulingGates": gates}),
+    )
+    records = harness.store.list(POD).records
+    old, gated = (story_of_objects(records, name, "a store") for name in ("old", "gated"))
+    assert [(each.step, each.detail) for each in old.steps[1:]] == [("no place", why["message"])]
+    held = [(each.step, each.detail) for each in gated.steps[1:]]
+    assert held == [("held", "by scheduling gates: x.io/quota, x.io/other")]
 
 
 def test_a_preemption_is_told_to_both_sides(tmp_path: Path) -> None:

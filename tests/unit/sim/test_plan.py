@@ -11,10 +11,13 @@ from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotFoundError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.explain.reasons import Code
+from stretto.explain.scene import live_scene
+from stretto.explain.why import explain_pod
 from stretto.inputs.relations import InputObject
-from stretto.sim.copies import State, state_of
+from stretto.sim.copies import Copy, State, state_of
 from stretto.sim.live_setup import Rules
 from stretto.sim.plan import PlanReport, plan
+from stretto.state.lifecycle import PodState, UnitState
 from stretto.stores.sqlite import SqliteStore
 from stretto.testing import Harness, make_group, make_node, make_pod
 
@@ -146,3 +149,15 @@ def test_who_would_have_to_leave_is_told() -> None:
     said = planned(on, make_pod("high", cpu="4", priority=9))
     assert [(each.pod, each.node) for each in said.placed] == [("default/high", "n")]
     assert [(each.pod, each.node) for each in said.victims] == [("default/low", "n")]
+
+
+def test_a_copy_at_rest_tells_of_no_delays_of_its_own() -> None:
+    copy = Copy(state(make_pod("p", cpu="64")), NUMPY)
+    copy.settle()
+    (unit,) = copy.plane.units
+    unit.state, copy.plane.cluster.pods.state[0] = UnitState.BACKOFF, PodState.BACKOFF
+    copy.rest()
+    plane = copy.plane
+    said = explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), "p")
+    assert [each.code for each in said.reasons] == [Code.TOO_BIG]
+    assert (said.state, unit.state) == ("unschedulable", UnitState.UNSCHEDULABLE)
