@@ -325,7 +325,8 @@ class View(PassingStore):
         known = self._read(record, event.head)
         if known is None:
             self._forget(uid)
-            return [replace(event, record=_wide(record, ""))]
+            others = replace(event, record=_wide(record, ""))
+            return [others] if before is None or is_listed else [_gone(record), others]
         self.noted(record, before, known.standing)
         self.known[uid] = known
         if before is not None:
