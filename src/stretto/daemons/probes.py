@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
+from stretto.base.clock import WallClock
 from stretto.base.errors import InputError
 from stretto.daemons.guard import Admission, Guard
 from stretto.stores.kube.access import NO_PASSPHRASE
@@ -27,6 +28,8 @@ _IDLE: Final = 5.0
 """Seconds that a client has to say what it wants."""
 MOST_AT_ONCE: Final = 32
 """Clients that are served at once; the next one is hung up on."""
+_WITHIN: Final = 15.0
+"""Seconds in which a client must be done, however busily it goes on."""
 _BEARER: Final = "Bearer "
 _REFUSED: Final = {
     Admission.UNKNOWN: "log in: send a bearer token that the cluster knows\n",
@@ -145,6 +148,9 @@ class _Server(ThreadingHTTPServer):
         #: What is served, and to whom.
         self.served = served
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._clock = WallClock()
+        #: Until when each client must be done.
+        self._until: dict[socket.socket, float] = {}
         self._trust = _Trust(served.certificate) if served.certificate is not None else None
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _Handler)
@@ -162,10 +168,20 @@ class _Server(ThreadingHTTPServer):
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve a client in its thread."""
-        try:
+        with contextlib.ExitStack() as end:
+            end.callback(self._places.release)
+            line = end.enter_context(request.dup())  # TLS takes the other one over
+            self._until[line] = self._clock.monotonic() + _WITHIN
+            end.callback(self._until.pop, line)
             super().process_request_thread(request, client_address)
-        finally:
-            self._places.release()
+
+    def service_actions(self) -> None:
+        """Hang up on clients whose time is over; called between looks for new ones."""
+        now = self._clock.monotonic()
+        for line, until in list(self._until.items()):
+            if until < now:
+                with contextlib.suppress(OSError):  # it has gone by itself
+                    line.shutdown(socket.SHUT_RDWR)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Shake hands where TLS is spoken, then answer."""

@@ -192,6 +192,32 @@ def test_a_client_that_says_nothing_holds_nobody_up(served: Probes, secure: Prob
             assert asked(each, "/livez") == (200, "ok\n")
 
 
+def test_a_client_that_says_what_it_wants_drop_by_drop_is_hung_up_on(
+    served: Probes, secure: Probes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as are served at once would keep every probe out, and never be idle."""
+    monkeypatch.setattr("stretto.daemons.probes._WITHIN", 0.3)
+    for each in (served, secure):
+        with socket.create_connection(("127.0.0.1", each.port), timeout=0.05) as line:
+            line.sendall(HELLO if each is secure else b"GET /")
+            assert any(drop(line) for _ in range(100))
+
+
+HELLO = bytes.fromhex("16030120000100 1ffc0303")
+"""The beginning of a TLS record of 8 KiB, with which a client says hello."""
+
+
+def drop(line: socket.socket) -> bool:
+    """Send one byte more of what was begun; whether the line has been cut."""
+    try:
+        line.sendall(b"x")
+        return line.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
 def test_more_clients_than_are_served_at_once_are_hung_up_on(served: Probes) -> None:
     here = ("127.0.0.1", served.port)
     with ExitStack() as lines:
