@@ -1,5 +1,6 @@
 """A daemon's log: one line an event, for people or as JSON, on stderr."""
 
+import contextlib
 import sys
 from enum import Enum
 from typing import Any, Final, TextIO
@@ -72,5 +73,6 @@ class Log:
             more = "".join(f" {name}={value}" for name, value in fields.items())
             line = f"{at} {level.value}: {message}{more}"
         stream = self._stream or sys.stderr
-        stream.write(line.replace("\n", " ") + "\n")
-        stream.flush()
+        with contextlib.suppress(OSError):  # a full disk, or nobody reads: work goes on
+            stream.write(" ".join(line.splitlines()) + "\n")
+            stream.flush()

@@ -1,5 +1,6 @@
 """The log of a daemon: lines for people, or JSON; troubles once a minute."""
 
+import contextlib
 import io
 import json
 
@@ -54,3 +55,11 @@ def test_the_same_trouble_is_said_once_a_minute_and_so_is_its_end() -> None:
     desk.log.trouble("watch pods", "")
     desk.log.trouble("watch pods", "")
     assert [json.loads(line)["message"] for line in desk.lines] == ["cut", "cut", "well again"]
+
+
+def test_a_log_that_cannot_be_written_stops_nobody() -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        for _ in range(3):
+            Log(ManualClock(100.0), LogFormat.TEXT, full).info("x" * 9000)
+        with contextlib.suppress(OSError):
+            full.close()
