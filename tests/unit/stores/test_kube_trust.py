@@ -5,6 +5,7 @@ import base64
 import json
 import ssl
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from stretto.stores.kube.store import KubeStore
 from tests.certificates import self_signed
 from tests.unit.stores.kube_server import QUICK, Server, lines, pod
 from tests.unit.stores.test_kube import listed, polled
+from tests.unit.stores.test_kubeconfig import config, written
 
 FOR_LOOPBACK = (
     "subjectAltName=IP:127.0.0.1",
@@ -132,3 +134,16 @@ def test_an_account_s_trust_is_the_same_object_until_its_authority_is_another(
     secure.certify("second")
     secure.trust("second")
     assert asyncio.run(access.login()).context is not before
+
+
+def test_a_server_that_speaks_no_tls_is_asked_about_that_and_not_about_its_certificate(
+    tmp_path: Path,
+) -> None:
+    plain = Server(tmp_path)
+    server = {"server": f"https://127.0.0.1:{plain.port}"}
+    access = KubeconfigAccess(written(tmp_path, config(None, **server)))
+    with closing(KubeStore(access, Rng(1), QUICK)) as store:
+        for read in (store.list, lambda kind: store.get(kind, "default", "web")):
+            with pytest.raises(UnreachableError, match="does this address speak TLS"):
+                read(POD)
+    plain.close()

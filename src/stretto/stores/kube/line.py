@@ -33,6 +33,13 @@ from stretto.stores.kube.options import KubeOptions
 
 T = TypeVar("T")
 
+_UNSIGNED: Final = (
+    "the kubeconfig's certificate-authority (in a pod, the service account's ca.crt) "
+    "must have signed the server's certificate"
+)
+"""What to do where the server's certificate is not trusted."""
+_NO_TLS: Final = "does this address speak TLS, and a version of it that is not too old?"
+"""What to look at where it does not come to a certificate."""
 _FAREWELLS: Final = 100
 _FAREWELL: Final = 0.01
 """Connections that were closed may take so many seconds, so many times, to be gone."""
@@ -227,11 +234,8 @@ class Line:
         if isinstance(error, aiohttp.ClientHttpProxyError):  # its own words hold our password
             said = f"its proxy answered {error.status} {error.message}".rstrip()
         if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-            hint = (
-                "the kubeconfig's certificate-authority (in a pod, the service account's ca.crt) "
-                "must have signed the server's certificate"
-            )
-            return DistrustedError(login.server, said, hint)
+            is_of_it = isinstance(error, ssl.CertificateError)
+            return DistrustedError(login.server, said, _UNSIGNED if is_of_it else _NO_TLS)
         if isinstance(error, aiohttp.ClientConnectorError):
             return NotSentError(why_not(error.os_error))
         if isinstance(error, aiohttp.ConnectionTimeoutError):
