@@ -332,7 +332,15 @@ class View(PassingStore):
         if before is not None:
             known.shown, known.returns = before.shown, before.returns
             known.until, known.since, known.again_at = before.until, before.since, before.again_at
-        return self._shown(event, known, before, is_listed=is_listed)
+        gone = self._regrouped(known, before, is_listed=is_listed)
+        return [*gone, *self._shown(event, known, before, is_listed=is_listed)]
+
+    def _regrouped(self, known: Known, before: Known | None, *, is_listed: bool) -> Events:
+        """A pod that has changed its PodGroup is shown as gone, and comes as another one's."""
+        if before is None or before.standing.group == known.standing.group:
+            return []
+        was, known.shown = known.shown, None
+        return [] if was is None or is_listed else [_gone(known.record)]
 
     def _shown(
         self, event: Event, known: Known, before: Known | None, *, is_listed: bool

@@ -101,3 +101,18 @@ def test_a_gang_whose_pods_are_at_two_shards_comes_together_again() -> None:
     rig.pods(*(make_pod(f"g-{i}", group="g", annotations=notes) for i, notes in enumerate(at)))
     rig.run(5.0)
     assert len(rig.bound()) == 3
+
+
+def test_a_pod_that_changes_its_group_on_the_way_counts_for_the_new_one() -> None:
+    rig = Rig("a")
+    rig.nodes(make_node("n1", cpu="4"))
+    rig.settle()
+    rig.stop("binder")
+    rig.groups(make_group("h", 2))
+    a_gang(rig, 2, 2)
+    rig.settle()
+    rig.say("g-1", pod_group_name="h")
+    rig.start("binder")
+    rig.pods(make_pod("h-1", group="h"))
+    rig.run(60.0)
+    assert set(rig.bound()) == {"g-1", "h-1"}
