@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 
 from stretto.api.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
 from stretto.control.reporter import ReportConfig
-from stretto.stores.store import Deletion, Patch, Replies
+from stretto.stores.store import Code, Deletion, Outcome, Patch, Replies, Reply
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 #: The first of these compiles the kernels where nobody has done so yet.
@@ -237,6 +238,62 @@ def test_a_store_that_answers_later_is_not_waited_for() -> None:
     harness.settle(3)
     assert len(sent) == 2
     assert sent[1][1][0].patch["status"]["running"] == 1
+
+
+def gang(harness: Harness, name: str) -> None:
+    harness.group(name, 2)
+    harness.submit(*(make_pod(f"{name}-{i}", cpu="1", group=name) for i in range(2)))
+
+
+def test_a_group_in_the_place_of_one_that_fared_alike_is_told_of_too() -> None:
+    harness = make_harness()
+    gang(harness, "g")
+    harness.settle(3)
+    harness.store.delete(POD, [Deletion("default", f"g-{i}") for i in range(2)])
+    harness.store.delete(POD_GROUP, [Deletion("default", "g")])
+    harness.settle()
+    gang(harness, "g")
+    harness.settle(3)
+    assert group_status(harness, "g")["phase"] == "Scheduled"
+
+
+@pytest.mark.parametrize(
+    ("code", "gaps"),
+    [
+        (Code.NOT_FOUND, [1, 2, 4, 8, 16, 32, 60, 60]),
+        (Code.CONFLICT, [1] * 8),
+        (Code.UNAVAILABLE, [1] * 8),
+    ],
+)
+def test_a_status_that_is_refused_for_good_is_told_again_later_and_later(
+    code: Code, gaps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness, sent = make_harness(), list[float]()
+
+    def refuse(_: Kind, patches: Sequence[Patch]) -> Replies:
+        sent.append(harness.clock.monotonic())
+        return [Reply(Outcome.REFUSED, code=code)] * len(patches)
+
+    monkeypatch.setattr(harness.store, "patch_status", refuse)
+    gang(harness, "g")
+    harness.settle(200)
+    assert [round(after - before) for before, after in pairwise(sent)][:8] == gaps
+
+
+def test_nothing_is_kept_of_groups_that_have_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.control.controllers.statuses.AT_ONCE", 2)
+    harness = make_harness()
+    for number in range(8):
+        gang(harness, f"g{number}")
+        harness.settle(2)
+        harness.store.delete(POD, [Deletion("default", f"g{number}-{i}") for i in range(2)])
+        harness.store.delete(POD_GROUP, [Deletion("default", f"g{number}")])
+    harness.settle(2)
+    gang(harness, "last")
+    harness.settle(2)
+    statuses = harness.plane.statuses
+    assert statuses is not None
+    assert len(statuses._told) <= 4
 
 
 def test_of_a_group_whose_binds_are_under_way_nothing_is_said_yet() -> None:

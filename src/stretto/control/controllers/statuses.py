@@ -27,15 +27,22 @@ from stretto.control.dispatcher.units import group_unit
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import GroupState
 from stretto.state.units import Unit, Units
-from stretto.stores.store import BeginPatches, Outcome, Patch, Record, Replies, Store
+from stretto.stores.store import BeginPatches, Code, Outcome, Patch, Record, Replies, Store
 
 EVERY: Final = 1.0
 """Seconds between two batches: statuses are for people and slow controllers."""
 AT_ONCE: Final = 256
 """Patches of one batch."""
+LONGEST_PAUSE: Final = 60.0
+"""Seconds before what was refused again and again is told once more; the first pause is a second.
+
+A namespace may have gone before its groups, or a webhook may want nothing to be said of them.
+"""
 LOCK: Final = "podgroup-final-op-lock"
 """Annotation (after Gödel's prefix) by which its binder says that it is about to finish a group."""
 _PASSING: Final = frozenset({PodGroupPhase.PENDING.value, PodGroupPhase.PRE_SCHEDULING.value})
+_FOR_GOOD: Final = frozenset({Code.NOT_FOUND, Code.INVALID, Code.FORBIDDEN})
+"""Refusals that speak of what is written, and not of the moment."""
 _RAN: Final = (b'"Running"', b'"Succeeded"', b'"Failed"')
 
 
@@ -71,7 +78,10 @@ class Statuses:
         self._store = store
         #: Rows of claims whose binds have not been answered: of their groups nothing is said yet.
         self.open_rows: Callable[[], AbstractSet[int]] = frozenset
-        self._told: dict[tuple[Kind, str], dict[str, Any]] = {}
+        #: What was said last of each object, by uid.
+        self._told: dict[str, dict[str, Any]] = {}
+        #: Of those that were refused: clock time before which nothing is told, and the pause.
+        self._refused: dict[str, tuple[float, float]] = {}
         self._begin: BeginPatches | None = getattr(store, "begin_patch_status", None)
         self._look: Look = getattr(store, "get_at_once", store.get)
         self._way: list[_Sent] = []
@@ -87,39 +97,62 @@ class Statuses:
     def report(self, now: float, clock: Clock, *, at_once: bool = False) -> int:
         """Write the next batch if its time has come; returns how many objects were told of."""
         self._more = bool(self._cluster.queues or self._cluster.groups)
-        if not self._heard(wait=at_once) or not self._more or (now < self._next and not at_once):
+        if (
+            not self._heard(now, wait=at_once)
+            or not self._more
+            or (now < self._next and not at_once)
+        ):
             return 0
         self._next = now + EVERY
         stamp = timestamp(clock.now())
-        wanted = [*self._queues(stamp), *sorted(self._groups(now, stamp), key=_goes_on)][:AT_ONCE]
+        self._forget()
+        news = [*self._queues(stamp), *sorted(self._groups(now, stamp), key=_goes_on)]
+        wanted = [each for each in news if self._may_tell(each[1].uid, now)][:AT_ONCE]
         for kind in dict.fromkeys(kind for kind, _, _ in wanted):
             batch = [(patch, said) for each, patch, said in wanted if each is kind]
             patches = [patch for patch, _ in batch]
             if self._begin is not None and not at_once:
                 self._way.append(_Sent(kind, batch, self._begin(kind, patches)))
             else:
-                self._take(kind, batch, self._store.patch_status(kind, patches))
-        self._more = bool(wanted)
+                self._take(kind, batch, self._store.patch_status(kind, patches), now)
+        self._more = bool(news)
         return len(wanted)
 
-    def _heard(self, *, wait: bool) -> bool:
+    def _heard(self, now: float, *, wait: bool) -> bool:
         """Take the answers to the last batch; whether all have come."""
         if not wait and not all(sent.answers.done() for sent in self._way):
             return False
         way, self._way = self._way, []
         for sent in way:
-            self._take(sent.kind, sent.batch, sent.answers.result())
+            self._take(sent.kind, sent.batch, sent.answers.result(), now)
         return True
 
-    def _take(self, kind: Kind, batch: Batch, replies: Replies) -> None:
+    def _take(self, kind: Kind, batch: Batch, replies: Replies, now: float) -> None:
         """Note what was told, and what was not."""
         for (patch, said), reply in zip(batch, replies, strict=True):
             self.counts[f"{kind.kind} {reply.outcome.value}"] += 1
             if reply.outcome is Outcome.OK:
-                self._told[kind, f"{patch.namespace}/{patch.name}"] = said
+                self._told[patch.uid] = said
+                self._refused.pop(patch.uid, None)
+            elif reply.code in _FOR_GOOD:
+                _, pause = self._refused.get(patch.uid, (now, EVERY / 2))
+                pause = min(2 * pause, LONGEST_PAUSE)
+                self._refused[patch.uid] = now + pause, pause
 
-    def _is_news(self, kind: Kind, namespace: str, name: str, said: dict[str, Any]) -> bool:
-        return self._told.get((kind, f"{namespace}/{name}")) != said
+    def _may_tell(self, uid: str, now: float) -> bool:
+        """Whether nothing that was refused lately keeps an object from being told of."""
+        return uid not in self._refused or now >= self._refused[uid][0]
+
+    def _forget(self) -> None:
+        """Nothing is kept of objects that have gone, once these are the most."""
+        cluster, kept = self._cluster, len(self._told) + len(self._refused)
+        if kept <= 2 * (len(cluster.queues) + len(cluster.groups)) + AT_ONCE:
+            return
+        there = {queue.metadata.uid for queue in cluster.queues.values()}
+        there.update(group.metadata.uid for group in cluster.groups.values())
+        self._told = {uid: said for uid, said in self._told.items() if uid in there}
+        self._refused = {uid: until for uid, until in self._refused.items() if uid in there}
+        self._settled = {uid: least for uid, least in self._settled.items() if uid in there}
 
     # ------------------------------------------------------------ queues
 
@@ -132,7 +165,7 @@ class Statuses:
             if queue is None:
                 continue
             said = _queue_status(facts)
-            if self._is_news(QUEUE, "", facts.name, said):
+            if self._told.get(queue.metadata.uid) != said:
                 sound = {"type": "Sound", "status": "False" if facts.faults else "True"}
                 sound |= {"reason": "NotAsWritten" if facts.faults else "AsWritten"}
                 sound |= {"message": "; ".join(facts.faults), "lastTransitionTime": stamp}
@@ -159,10 +192,11 @@ class Statuses:
             said = self._group_status(group, unit, facts, state)
             remarks = list(self._remarks(key, group, state))
             news = {**said, "remarks": remarks}
-            if not self._is_news(POD_GROUP, namespace, name, news):
+            uid = group.metadata.uid
+            if self._told.get(uid) == news:
                 continue
             if not path and not remarks and said == _as_told(group):
-                self._told[POD_GROUP, f"{namespace}/{name}"] = news
+                self._told[uid] = news
                 continue
             conditions = list(msgspec.to_builtins(group.status.conditions))
             conditions += [_condition(PHASE_OF[each].value, "Moved", "", stamp) for each in path]
@@ -172,7 +206,7 @@ class Statuses:
             status = {**said, "conditions": conditions}
             if GroupState.PRE_SCHEDULING in path and not group.status.schedule_start_time:
                 status["scheduleStartTime"] = stamp
-            patch = Patch(namespace, name, {"status": status}, uid=group.metadata.uid)
+            patch = Patch(namespace, name, {"status": status}, uid=uid)
             if state is GroupState.TIMEOUT:  # not if a binder has locked the group meanwhile
                 patch = replace(patch, version=int(group.metadata.resource_version))
             yield POD_GROUP, patch, news
@@ -229,7 +263,7 @@ class Statuses:
         meta = group.metadata
         done = facts.ran or facts.bound >= facts.min_member
         said = {"scheduled": done, "bound": facts.bound, "created": facts.created}
-        if self._is_news(WORKLOAD_POD_GROUP, meta.namespace, meta.name, said):
+        if self._told.get(meta.uid) != said:
             message = f"{facts.bound} of {facts.min_member} pods that must run together have nodes"
             scheduled = {
                 "type": "PodGroupScheduled",
