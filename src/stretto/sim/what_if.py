@@ -83,8 +83,10 @@ class Variation(msgspec.Struct, frozen=True):
         _must_be_in_time(self, history)
         for drain in self.drains:
             _must_match(drain, history)
-        objects = _with_queues(history.objects, self.queue_fields)
-        _must_have_parents(self.queue_fields, objects)
+        objects = [_with_fields(each, self.queue_fields) for each in history.objects]
+        objects += [_queue_of(name, self.queue_fields[name]) for name in self.new_queues(history)]
+        changes = [_with_fields(each, self.queue_fields) for each in history.changes]
+        _must_have_parents(self.queue_fields, (*objects, *changes))
         taken = {each.name for each in (*objects, *history.changes) if each.kind is NODE}
         nodes = [node for more in self.nodes for node in _nodes(more, history, taken)]
         held = _keys(history)
@@ -93,7 +95,7 @@ class Variation(msgspec.Struct, frozen=True):
             history,
             objects=[*objects, *(node for node in nodes if not node.time_s)],
             changes=sorted(
-                (*history.changes, *(node for node in nodes if node.time_s)),
+                (*changes, *(node for node in nodes if node.time_s)),
                 key=lambda change: change.time_s,
             ),
             pods=sorted((*history.pods, *bursts), key=lambda pod: pod.came),
@@ -101,7 +103,8 @@ class Variation(msgspec.Struct, frozen=True):
 
     def new_queues(self, history: History) -> list[str]:
         """Queues that a history does not have, and that are made."""
-        known = {each.name for each in history.objects if each.kind is QUEUE}
+        all_of = (*history.objects, *history.changes)
+        known = {each.name for each in all_of if each.kind is QUEUE}
         return [name for name in self.queue_fields if name not in known]
 
     @property
@@ -183,23 +186,24 @@ def queues_of(history: History) -> list[Queue]:
     return [decode_as(Queue, msgspec.json.encode(each.body)) for each in found]
 
 
-def _with_queues(
-    objects: Sequence[Change], fields: Mapping[str, Mapping[str, Any]]
-) -> list[Change]:
-    """The objects with queues changed; a queue that is not there is made."""
-    found, left = [], dict(fields)
-    for each in objects:
-        changed = left.pop(each.name, None) if each.kind is QUEUE else None
-        if changed is not None:
-            body = deepcopy(each.body)
-            _merge(body.setdefault("spec", {}), changed)
-            each = msgspec.structs.replace(each, body=body)
-        found.append(each)
-    for name, changed in left.items():
-        meta = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}}
-        body = {**meta, "spec": deepcopy(dict(changed))}
-        found.append(Change(0.0, What.ADDED, QUEUE, "", name, "", body))
-    return found
+def _with_fields(each: Change, fields: Mapping[str, Mapping[str, Any]]) -> Change:
+    """An object, or what became of it later; a queue of which some fields are otherwise has them.
+
+    Every status of a queue that is written comes with its whole spec, so a start that is otherwise
+    would hold until the next of them.
+    """
+    if each.kind is not QUEUE or each.name not in fields:
+        return each
+    body = deepcopy(each.body)
+    _merge(body.setdefault("spec", {}), fields[each.name])
+    return msgspec.structs.replace(each, body=body)
+
+
+def _queue_of(name: str, fields: Mapping[str, Any]) -> Change:
+    """A queue that the recording does not have."""
+    meta = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}}
+    body = {**meta, "spec": deepcopy(dict(fields))}
+    return Change(0.0, What.ADDED, QUEUE, "", name, "", body)
 
 
 def _merge(spec: dict[str, Any], changed: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from stretto.api.kinds import (
     NODE,
     PERSISTENT_VOLUME,
     POD,
+    QUEUE,
     RESERVATION,
     STATEFUL_SET,
     STORAGE_CLASS,
@@ -25,7 +26,7 @@ from stretto.sim.live_setup import Rules, Settings
 from stretto.sim.replay import Replay, Replayed, recorded_waits
 from stretto.sim.taking import RECORDED, Taking, kinds_of
 from stretto.sim.what_if import AS_IT_WAS, Variation, queues_of, read_variation
-from stretto.stores.store import Deletion
+from stretto.stores.store import Deletion, Update
 from stretto.testing import Harness, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -34,10 +35,12 @@ ZONE = "topology.kubernetes.io/zone"
 class Tape:
     """A plane on two nodes whose every change is recorded."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *objects: tuple[Kind, bytes]) -> None:
         self.path = path
         nodes = [make_node("a", cpu="4", zone="z1"), make_node("b", cpu="4", zone="z2")]
         self.harness = Harness(nodes)
+        for kind, body in objects:
+            self.harness.store.create(kind, [body])
         self.harness.submit(make_pod("before", cpu="3"))
         self.harness.settle()
         self.writer = RecordingWriter(path, Header(FORMAT, "", kinds_of(RECORDED)))
@@ -55,6 +58,9 @@ class Tape:
 
     def delete(self, name: str) -> Callable[[], object]:
         return lambda: self.harness.store.delete(POD, [Deletion("default", name)])
+
+    def write(self, kind: Kind, space: str, name: str, body: bytes) -> Callable[[], object]:
+        return lambda: self.harness.store.update(kind, [Update(space, name, body)])
 
     def end(self, seconds: float) -> Recording:
         self.harness.clock.advance(seconds - self.taking.seconds)
@@ -155,6 +161,33 @@ def test_a_burst_comes_to_a_recording_of_one_moment(history: History) -> None:
     now = msgspec.structs.replace(history, pods=history.pods[:1], changes=[], seconds=0.0)
     done = replayed(now, vary(bursts="default/before:2"))
     assert (done.outcomes.pods, done.outcomes.placed) == (2, 1)
+
+
+def queue(weight: int = 1) -> bytes:
+    body = {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": "small"}}
+    return msgspec.json.encode({**body, "spec": {"weight": weight}})
+
+
+def in_small(name: str) -> bytes:
+    return make_pod(name, cpu="1", annotations={"stretto.dev/queue": "small"})
+
+
+def test_what_becomes_of_a_queue_later_does_not_undo_what_is_asked_of_it(tmp_path: Path) -> None:
+    tape = Tape(tmp_path / "queue.jsonl", (QUEUE, queue()))
+    tape.at(1, tape.write(QUEUE, "", "small", queue(weight=2)))
+    tape.at(2, tape.submit(in_small("one"), in_small("two")))
+    history = history_of(tape.end(3))
+    assert replayed(history).outcomes.placed == 2
+    assert replayed(history, vary(queues="small:limit.cpu=1")).outcomes.placed == 1
+
+
+def test_a_queue_that_comes_later_is_changed_when_it_comes(tmp_path: Path) -> None:
+    tape = Tape(tmp_path / "late.jsonl")
+    tape.at(1, lambda: tape.harness.store.create(QUEUE, [queue(weight=2)]))
+    tape.at(2, tape.submit(in_small("one"), in_small("two")))
+    history, words = history_of(tape.end(3)), vary(queues="small:limit.cpu=1")
+    assert words.new_queues(history) == []
+    assert replayed(history, words).outcomes.placed == 1
 
 
 def test_a_queue_may_get_another_weight(history: History) -> None:
