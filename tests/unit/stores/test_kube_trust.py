@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -16,7 +17,7 @@ from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
 from stretto.stores.kube.access import Access, AccountAccess, KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
-from tests.certificates import self_signed
+from tests.certificates import self_signed, signed
 from tests.unit.stores.kube_server import QUICK, Server, lines, pod
 from tests.unit.stores.test_kube import listed, polled
 from tests.unit.stores.test_kubeconfig import config, written
@@ -99,6 +100,23 @@ def test_an_authority_that_was_rotated_is_read_again_at_once(secure: Secure, way
     secure.certify("second")
     secure.trust("second")
     assert store.get(POD, "default", "web") is not None
+
+
+@WAYS
+def test_a_certificate_that_says_less_than_it_should_is_good_as_it_is_for_kubectl(
+    secure: Secure, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python 3.13 is strict about that; authorities of clusters are not."""
+
+    def strict(*args: Any, known: Any = ssl.create_default_context, **more: Any) -> ssl.SSLContext:
+        context: ssl.SSLContext = known(*args, **more)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+    authority = self_signed(secure.folder, "first")  # which does not say what its key is for
+    secure.context.load_cert_chain(*signed(secure.folder, "leaf", authority, FOR_LOOPBACK))
+    assert secure.store(way).get(POD, "default", "web") is not None
 
 
 @WAYS

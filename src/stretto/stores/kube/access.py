@@ -21,6 +21,7 @@ from stretto.base.errors import InputError
 from stretto.stores.kube.kubeconfig import Kubeconfig, content_of, files_of, read_kubeconfig
 from stretto.stores.kube.oidc import OpenId
 from stretto.stores.kube.plugins import Plugins
+from stretto.stores.kube.trust import checking
 
 ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its service account."""
@@ -213,7 +214,7 @@ class AccountAccess:
             file = self._folder / "ca.crt"
             authority = file.read_bytes()
             if self._context is None or authority != self._authority:
-                self._context = ssl.create_default_context(cafile=str(file))
+                self._context = checking(cafile=str(file))
                 self._authority = authority
             token = (self._folder / "token").read_text(encoding="ascii").strip()
         except (OSError, ValueError) as error:
@@ -318,9 +319,7 @@ def _first_pem(text: str) -> str:
 def _trusting(trust: _Trust) -> ssl.SSLContext:
     """A context; certificates are checked unless the kubeconfig says not to."""
     try:
-        context = ssl.create_default_context(
-            cadata=trust.authority.decode("ascii", "ignore") or None
-        )
+        context = checking(cadata=trust.authority.decode("ascii", "ignore") or None)
         if trust.is_blind:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

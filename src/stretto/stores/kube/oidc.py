@@ -16,6 +16,7 @@ import msgspec
 from stretto.base.clock import Clock, WallClock
 from stretto.base.errors import InputError
 from stretto.stores.kube.messages import LostError, body_of
+from stretto.stores.kube.trust import checking
 
 EARLY: Final = 10.0
 """Seconds before its end at which a token counts as expired."""
@@ -131,7 +132,7 @@ def _trust(config: Mapping[str, Any]) -> ssl.SSLContext:
     data, file = (config.get(f"idp-certificate-authority{end}") for end in ("-data", ""))
     try:
         text = base64.b64decode(str(data)).decode("ascii") if data else None
-        return ssl.create_default_context(cadata=text, cafile=str(file) if file else None)
+        return checking(cadata=text, cafile=str(file) if file else None)
     except (OSError, ValueError) as error:
         where = "oidc: idp-certificate-authority"
         raise InputError(where, file, f"a PEM certificate: {error}") from error
