@@ -113,14 +113,15 @@ def at(method: str, ending: str, answer: Callable[[], Any]) -> Callable[[web.Req
     )
 
 
-def lines(*changes: dict[str, Any], hold: float = 0.0) -> Callable[[web.Request], Any]:
+def lines(*changes: dict[str, Any] | bytes, hold: float = 0.0) -> Callable[[web.Request], Any]:
     """A rule that answers watches with these lines, then ends after a while."""
 
     async def stream(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         for change in changes:
-            await response.write(json.dumps(change).encode() + b"\n")
+            line = change if isinstance(change, bytes) else json.dumps(change).encode()
+            await response.write(line + b"\n")
         await asyncio.sleep(hold)
         return response
 

@@ -1,6 +1,7 @@
 """Streams, lists and logins that break off, and what is left open when somebody hangs up."""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from stretto.stores.kube.access import KubeconfigAccess
 from stretto.stores.kube.loop import LoopThread
 from stretto.stores.kube.store import KubeStore
 from tests.unit.stores.kube_server import QUICK, Server, lines, pod, status
+from tests.unit.stores.test_kube import listed, polled
 from tests.unit.stores.test_kubeconfig import config, counting, plugin, written
 
 
@@ -145,6 +147,15 @@ def test_a_list_whose_pages_the_server_always_forgets_cannot_be_had_now(server: 
     server.rules = [paged(*[answer for turn in turns for answer in turn])]
     with pytest.raises(UnreachableError, match="it forgot its list"):
         server.store().list(POD)
+
+
+def test_an_object_too_deep_to_be_read_fails_alone_in_watches_and_lists(server: Server) -> None:
+    """A server takes it where a kind leaves fields to its users; the stream would end there."""
+    deep = json.dumps(added("b", 4)).encode()[:-2] + b', "x": %s%s}}' % (b"[" * 5000, b"]" * 5000)
+    server.rules = [lines(added("a", 3), deep, added("c", 5), listed(7), hold=5)]
+    store = server.store()
+    assert [event.record.name for event in polled(store.watch(POD, 2), 2)] == ["a", "c"]
+    assert [record.name for record in store.list(POD).records] == ["a", "c"]
 
 
 @pytest.mark.parametrize("version", ["", "abc", None])
