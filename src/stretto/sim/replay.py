@@ -9,14 +9,22 @@ modelled.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds import NODE, POD, Kind
+from stretto.api.kinds import (
+    NODE,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    RESERVATION,
+    WORKLOAD_POD_GROUP,
+    Kind,
+)
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile import Profile
@@ -29,12 +37,15 @@ from stretto.sim.what_if import Drain, queues_of
 from stretto.sim.world import POLLED
 from stretto.state.lifecycle import PodState
 from stretto.stores.memory import MemoryStore
-from stretto.stores.store import Deletion, EventType, Outcome, Replies, Update
+from stretto.stores.store import Deletion, EventType, Outcome, Patch, Replies, Update
 
 AT_ONCE: Final = 4096
 """Objects written in one call."""
 PATIENCE: Final = 1000
 """Looks without a start after which a plane that only asks for more time is not given more."""
+
+_JUDGED: Final = (POD_GROUP, WORKLOAD_POD_GROUP, QUEUE, RESERVATION)
+"""Kinds whose status is what a scheduler makes of them: here the replay's own decides."""
 
 _Told = Callable[[float], None]
 _Action = Callable[[], None]
@@ -230,16 +241,32 @@ class Replay:
 
     def _apply(self, change: Change) -> None:
         """A change of anything but a pod."""
+        found = self._store.get(change.kind, change.namespace, change.name)
         if change.type is What.DELETED:
             self._check(self._store.delete(change.kind, [Deletion(change.namespace, change.name)]))
-        elif self._store.get(change.kind, change.namespace, change.name) is None:
+        elif found is None:
             self._create([(change.kind, change.body)])
-        elif change.kind is NODE:
+        else:
+            self._replace(change)
+            self._tell_status(change, msgspec.json.decode(found.body).get("status") or {})
+
+    def _replace(self, change: Change) -> None:
+        """All of an object but its status."""
+        if change.kind is NODE:
             self._put_node(change.name, change.body)
         else:
             body = msgspec.json.encode(change.body)
             update = Update(change.namespace, change.name, body)
             self._check(self._store.update(change.kind, [update]))
+
+    def _tell_status(self, change: Change, before: Mapping[str, Any]) -> None:
+        """What an object has become, such as a node with more to give; schedulers' words aside."""
+        now = change.body.get("status") or {}
+        if change.kind not in _JUDGED and now != before:
+            patch = {"status": _towards(before, now)}
+            self._check(
+                self._store.patch_status(change.kind, [Patch(change.namespace, change.name, patch)])
+            )
 
     def _leave(self, pod: PodHistory) -> None:
         """A pod has run its time."""
@@ -339,6 +366,16 @@ def recorded_waits(history: History) -> list[float]:
 
 def _was_running(pod: PodHistory) -> bool:
     return pod.came == 0 and pod.bound == 0
+
+
+def _towards(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch (RFC 7386) that makes one object of the other."""
+    patch: dict[str, Any] = {key: None for key in before if key not in now}
+    for key, value in now.items():
+        old = before.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        patch[key] = _towards(old or {}, value) if both else value
+    return patch
 
 
 def _is_daemon(body: bytes) -> bool:

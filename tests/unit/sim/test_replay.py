@@ -26,7 +26,7 @@ from stretto.sim.live_setup import Rules, Settings
 from stretto.sim.replay import Replay, Replayed, recorded_waits
 from stretto.sim.taking import RECORDED, Taking, kinds_of
 from stretto.sim.what_if import AS_IT_WAS, Variation, queues_of, read_variation
-from stretto.stores.store import Deletion, Update
+from stretto.stores.store import Deletion, Patch, Update
 from stretto.testing import Harness, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -161,6 +161,25 @@ def test_a_burst_comes_to_a_recording_of_one_moment(history: History) -> None:
     now = msgspec.structs.replace(history, pods=history.pods[:1], changes=[], seconds=0.0)
     done = replayed(now, vary(bursts="default/before:2"))
     assert (done.outcomes.pods, done.outcomes.placed) == (2, 1)
+
+
+@pytest.mark.parametrize(("cpu", "gpus", "placed"), [("4", 0, 0), ("32", 0, 1), ("32", 2, 1)])
+def test_a_node_that_grows_does_so_in_a_replay_too(
+    tmp_path: Path, cpu: str, gpus: int, placed: int
+) -> None:
+    tape = Tape(tmp_path / "node.jsonl")
+    tape.at(1, tape.submit(make_pod("late", cpu="16")))
+    new = msgspec.json.decode(make_node("a", cpu=cpu, gpus=gpus, zone="z1"))["status"]
+    tape.at(2, lambda: tape.harness.store.patch_status(NODE, [Patch("", "a", {"status": new})]))
+    assert replayed(history_of(tape.end(5))).outcomes.placed == placed
+
+
+def test_what_a_node_has_no_longer_is_gone_in_a_replay_too(tmp_path: Path) -> None:
+    tape = Tape(tmp_path / "node.jsonl", (NODE, make_node("g", cpu="4", gpus=2)))
+    gone = {"allocatable": {"nvidia.com/gpu": None}, "capacity": {"nvidia.com/gpu": None}}
+    tape.at(1, lambda: tape.harness.store.patch_status(NODE, [Patch("", "g", {"status": gone})]))
+    tape.at(2, tape.submit(make_pod("late", gpus=1)))
+    assert replayed(history_of(tape.end(3))).outcomes.placed == 0
 
 
 def queue(weight: int = 1) -> bytes:
