@@ -136,11 +136,21 @@ class Scene:
             rows = preferred or rows
         if rows:
             return rows[0]
-        count = pods.length
-        names = (pods.key(row) if "/" in pod else pods.name[row] for row in range(count))
-        found = nearest(pod, (name for name in names if name))
+        found = self._like(pod)
         hint = f"did you mean {' or '.join(found)}?" if found else ""
         raise NotFoundError(f"pod {pod}", f"{len(pods)} pods are known", hint)
+
+    def _like(self, pod: str) -> list[str]:
+        """Pods whose names are like one: of its namespace, or where none is, of any."""
+        space, _, name = pod.rpartition("/")
+        pods = self.cluster.pods
+        known = {pods.key(row): pods.name[row] for row in pods.rows().tolist()}
+        here = {key: known[key] for key in known if key.startswith(f"{space}/")}
+        for among in (here, known):
+            if found := nearest(name, among.values()):
+                keys = [next(key for key in among if among[key] == each) for each in found]
+                return keys if space else found
+        return []
 
     def slot_of(self, node: str) -> int:
         """The slot of a node.

@@ -188,6 +188,22 @@ def test_an_unknown_pod_or_node_names_the_nearest(pod: str, node: str, near: str
     assert near in str(caught.value)
 
 
+def test_names_of_the_same_namespace_come_first_and_the_namespace_is_no_likeness() -> None:
+    harness = Harness(nodes=nodes(), config=NUMPY)
+    harness.submit(
+        make_pod("web-1", namespace="own"), make_pod("web-2"), make_pod("x", namespace="own")
+    )
+    scene = scene_of(harness)
+    for asked_for, hint in (
+        ("own/web-3", "did you mean own/web-1?"),
+        ("other/web-2", "did you mean default/web-2 or own/web-1?"),
+        ("own/batch", "3 pods are known"),
+    ):
+        with pytest.raises(NotFoundError) as caught:
+            explain_pod(scene, asked_for)
+        assert str(caught.value).endswith(hint)
+
+
 def test_a_pod_is_found_by_namespace_too() -> None:
     harness = Harness(nodes=nodes(), config=NUMPY)
     harness.submit(make_pod("p"), make_pod("p", namespace="own"))
