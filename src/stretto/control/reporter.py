@@ -10,6 +10,7 @@ is called when the decisions of a step have been taken.
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
+from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -32,10 +33,12 @@ from stretto.control.wording import (
     condition_patch,
     event_again,
     event_body,
+    lacking,
+    short,
 )
 from stretto.state.cluster import Cluster
 from stretto.state.lifecycle import PodState, UnitState
-from stretto.state.units import NO_GROUP, Setback, Unit, Units
+from stretto.state.units import Setback, Units
 from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Store
 
 OWN_WRITES: Final = 100_000
@@ -88,6 +91,10 @@ class Reporter:
         self._waits: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
         #: bool[row]: its condition says that a limit of its queue holds it back.
         self._limited_so_far: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        #: int64[row]: sum of the word that it was told last; 0 where that is not known.
+        self._word_told: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: float64[row]: clock time at which it is read though it was told the same last.
+        self._read_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
         #: int32[row]: how often its event was told.
         self._events: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         #: float64[row]: clock time before which its event is not told again.
@@ -222,9 +229,9 @@ class Reporter:
         missing = len(self._cluster.pods.state) - len(self._told)
         if missing <= 0:
             return
-        for name in ("_told", "_due", "_waits", "_limited_so_far", "_events", "_event_due"):
-            column = getattr(self, name)
-            setattr(self, name, np.concatenate([column, np.zeros(missing, column.dtype)]))
+        for name, column in list(vars(self).items()):
+            if isinstance(column, np.ndarray):
+                setattr(self, name, np.concatenate([column, np.zeros(missing, column.dtype)]))
 
     def _tell(
         self, rows: npt.NDArray[np.int64], now: float, wall: float, *, at_any_cost: bool
@@ -232,7 +239,8 @@ class Reporter:
         """Tell of some pods; returns of how many."""
         pods, words = self._cluster.pods, {}
         fresh = rows[self._told[rows] != pods.serial[rows]]
-        self._events[fresh], self._event_due[fresh], self._waits[fresh] = 0, 0.0, False
+        self._events[fresh], self._event_due[fresh] = 0, 0.0
+        self._waits[fresh], self._word_told[fresh] = False, 0
         for row in rows.tolist():
             word = self._word(row, now, at_any_cost=at_any_cost)
             if word is not None:
@@ -244,8 +252,8 @@ class Reporter:
         unasked = [row for row in rows.tolist() if row not in words]
         self._due[unasked] = now + 1.0
         self._more = bool(unasked)
-        records = {row: self._record(row) for row in words}
-        found = [(row, record) for row, record in records.items() if record is not None]
+        news = [row for row, word in words.items() if self._is_news(row, word, now)]
+        found = [(row, record) for row in news if (record := self._record(row)) is not None]
         if self._config.conditions:
             self._condition([(row, record, words[row]) for row, record in found], now, wall)
         if self._config.events:
@@ -267,7 +275,7 @@ class Reporter:
                 return Word(False, UNSCHEDULABLE, message)
             del self._given_up[row]
         if unit is not None and unit.state is UnitState.FORMING:
-            return Word(False, UNSCHEDULABLE, _lacking(unit))
+            return Word(False, UNSCHEDULABLE, lacking(unit))
         if state is PodState.PENDING and unit is not None and unit.state is UnitState.QUEUED:
             held = self.held_back.words(row) if self.held_back is not None else ""
             turn = f"waits for its turn in queue {unit.queue}"
@@ -281,8 +289,16 @@ class Reporter:
         if not said.available:
             return Word(False, UNSCHEDULABLE, said.message + self.preemption(row, now))
         if unit is not None and unit.still_needed > 1:
-            return Word(False, UNSCHEDULABLE, _short(unit, said.available, said.total))
+            return Word(False, UNSCHEDULABLE, short(unit, said.available, said.total))
         return None
+
+    def _is_news(self, row: int, word: Word, now: float) -> bool:
+        """Whether a pod was told something else last, or so long ago that it is read again."""
+        said = 1 + crc32(f"{word.reason} {word.message}".encode())
+        if self._word_told[row] == said and now < self._read_due[row]:
+            return False
+        self._word_told[row], self._read_due[row] = said, now + self._config.event_every
+        return True
 
     def _record(self, row: int) -> Record | None:
         pods = self._cluster.pods
@@ -310,6 +326,7 @@ class Reporter:
                 self._own(reply.record.version)
                 continue
             self.counts[f"condition {reply.outcome.value}"] += 1
+            self._word_told[row] = 0
             self._due[row] = now + (0.0 if reply.outcome is Outcome.CONFLICT else 1.0)
 
     def _own(self, version: int) -> None:
@@ -381,20 +398,3 @@ class Reporter:
                 break
         if gone:
             self._store.delete(EVENT, gone)
-
-
-def _lacking(unit: Unit) -> str:
-    """Why a unit that is not whole waits."""
-    name = unit.key.partition("/")[2]
-    if unit.min_member == NO_GROUP:
-        return f"PodGroup {name} does not exist"
-    return f"only {unit.size} of the {unit.min_member} pods of {name} exist"
-
-
-def _short(unit: Unit, available: int, total: int) -> str:
-    """Why a gang waits whose pods would fit alone."""
-    name = unit.key.partition("/")[2]
-    return (
-        f"{available}/{total} nodes are available: {name} needs room for "
-        f"{unit.still_needed} pods together."
-    )

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from stretto.base.clock import timestamp
+from stretto.state.units import NO_GROUP, Unit
 from stretto.stores.store import Patch, Record
 
 SCHEDULED: Final = "PodScheduled"
@@ -175,3 +176,20 @@ def event_again(record: Record, word: Word, count: int, now: float) -> Patch:
     """The same event, told once more."""
     change = {"message": word.message[:MOST], "count": count, "lastTimestamp": timestamp(now)}
     return Patch(record.namespace, event_name(record, FAILED), change)
+
+
+def lacking(unit: Unit) -> str:
+    """Why a unit that is not whole waits."""
+    name = unit.key.partition("/")[2]
+    if unit.min_member == NO_GROUP:
+        return f"PodGroup {name} does not exist"
+    return f"only {unit.size} of the {unit.min_member} pods of {name} exist"
+
+
+def short(unit: Unit, available: int, total: int) -> str:
+    """Why a gang waits whose pods would fit alone."""
+    name = unit.key.partition("/")[2]
+    return (
+        f"{available}/{total} nodes are available: {name} needs room for "
+        f"{unit.still_needed} pods together."
+    )

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import EVENT, POD, POD_GROUP, QUEUE
+from stretto.api.kinds import EVENT, POD, POD_GROUP, QUEUE, Kind
 from stretto.control.reporter import ReportConfig
-from stretto.stores.store import Outcome, Patch, Reply
+from stretto.stores.store import Outcome, Patch, Record, Reply
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 GATED = {"schedulingGates": [{"name": "wait"}]}
@@ -81,6 +81,26 @@ def test_telling_wakes_nobody_and_is_not_told_twice() -> None:
     assert reporter.counts == {"condition": 5, "event": 5}
     assert at.store.list(POD).version == before
     assert at.plane.cluster.own_writes == set()
+
+
+def test_a_pod_of_which_there_is_nothing_new_to_say_is_read_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at, read = harness(), list[float]()
+    get = at.store.get
+
+    def counted(kind: Kind, namespace: str, name: str) -> Record | None:
+        read.append(at.clock.monotonic())
+        return get(kind, namespace, name)
+
+    monkeypatch.setattr(at.store, "get", counted)
+    at.submit(make_pod("big", cpu="64"), make_pod("gated", spec=GATED))
+    at.settle(120)
+    assert len(read) == 2 * 2
+    at.create_nodes(make_node("other"))
+    at.settle(20)
+    assert len(read) == 2 * 2 + 1
+    assert "0/2 nodes" in conditions(at, "big")[0]["message"]
 
 
 def test_other_conditions_of_a_pod_are_kept() -> None:
