@@ -335,7 +335,7 @@ class Cluster:
     def leave(self, row: int, *, ours: bool) -> None:
         """Take an ended pod off its slot; its place may be kept, unless we asked it to go."""
         pod = self.classes[int(self.pods.class_id[row])]
-        keeps = pod.asks.keep is not None and not ours and self.pods.slot[row] != NO_SLOT
+        keeps = pod.asks.keeps and not ours and self.pods.slot[row] != NO_SLOT
         if keeps := keeps and self.pods.state[row] == PodState.BOUND:
             self.keeps.keep(row, pod)
         self.refund(row)

@@ -95,7 +95,7 @@ class Keeps:
 
     def keep(self, row: int, pod: PodClass) -> None:
         """A pod that is on a node goes, and its place stays; the pod itself is taken off first."""
-        if pod.asks.keep is None:
+        if pod.asks.keep is None or not pod.asks.keeps:
             return
         pods, slot = self._pods, int(self._pods.slot[row])
         place = Place(
@@ -146,10 +146,15 @@ class Keeps:
 
     def for_row(self, row: int, pod: PodClass) -> list[Place]:
         """The places that a pod may take, the oldest first."""
-        if pod.asks.keep is None or not self.places:
+        keep = pod.asks.keep
+        if keep is None or not self.places:
             return []
-        found = self._by_owner.get(self.owner_of(row), [])
-        return [p for p in found if p.index == pod.asks.keep.index and covers(p.pod, pod)]
+        if keep.ttl:
+            found = self._by_owner.get(self.owner_of(row), [])
+        else:  # whose place it was does not matter to who names it
+            space = self._pods.namespace[row]
+            found = [place for place in self.places.values() if place.was[0] == space]
+        return [p for p in found if p.index == keep.index and covers(p.pod, pod)]
 
     def open(self, row: int, slot: int, pod: PodClass) -> Place | None:
         """Give up the place that a pod's claim is for, so that the claim can be judged."""

@@ -114,7 +114,7 @@ class ZoneRequest(msgspec.Struct, frozen=True, gc=False):
 class Keep(msgspec.Struct, frozen=True, gc=False):
     """A place that is kept for a successor."""
 
-    #: Seconds.
+    #: Seconds; 0 for a pod that may take a kept place by its index, and keeps none itself.
     ttl: int = DEFAULT_TTL
     #: Which successor; empty for any of the same owner.
     index: str = ""
@@ -154,6 +154,11 @@ class Asks(msgspec.Struct, frozen=True, gc=False):
     launcher: str = LAUNCHERS[0]
     #: Whether they take from the pools of nodes instead of from the nodes themselves.
     best_effort: bool = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the place of a pod is kept when it goes."""
+        return self.keep is not None and self.keep.ttl > 0
 
     @property
     def staged(self) -> bool:
@@ -284,7 +289,8 @@ def _constraints(text: str, where: str) -> tuple[tuple[str, int], ...]:
 
 def _keep(notes: Mapping[str, str], pod: str) -> Keep | None:
     if notes.get(RESERVATION, "") != "true":
-        return None
+        index = notes.get(RESERVATION_INDEX, "")
+        return Keep(0, index) if index else None
     text = notes.get(RESERVATION_TTL, str(DEFAULT_TTL))
     if not text.isdecimal() or int(text) < 1:
         raise InputError(_at(pod, RESERVATION_TTL), text, "a number of seconds from 1 on")
