@@ -27,7 +27,7 @@ from stretto.state.node_managers import NodeManagers
 from stretto.state.pods import NO_SLOT
 from stretto.state.ranks import Ranks, note_stay, note_traits
 from stretto.state.resizing import may_tell, told_resources
-from stretto.state.topology_ingest import device_mask, micro_topology
+from stretto.state.topology_ingest import device_mask, micro_topology, seat
 from stretto.state.units import Cure
 from stretto.state.volume_pods import VolumePods
 from stretto.stores.store import Event, EventType, Record
@@ -286,7 +286,7 @@ class Ingest:
                 pods.devices[row] = mask
                 cluster.place_strays([row], node)
             else:
-                cluster.charge(row, slot, mask, note)
+                seat(cluster, row, slot, mask, note)
         state = PodState(int(pods.state[row]))
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)

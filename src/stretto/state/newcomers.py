@@ -23,7 +23,7 @@ from stretto.state.pods import NewRows
 from stretto.state.queue_ingest import UNIT_MARKS
 from stretto.state.ranks import Ranks, note_stay
 from stretto.state.resizing import told_resources
-from stretto.state.topology_ingest import device_mask, micro_topology, note_owners
+from stretto.state.topology_ingest import device_mask, micro_topology, note_owners, seat
 from stretto.stores.store import Event, Record
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
@@ -251,7 +251,7 @@ class Newcomers:
                 cluster.place_strays([row], node)
             elif special[class_id]:
                 note = micro_topology(record, head)
-                cluster.charge(row, slot, device_mask(record, head), note)
+                seat(cluster, row, slot, device_mask(record, head), note)
             else:
                 plain_rows.append(row)
                 plain_slots.append(slot)

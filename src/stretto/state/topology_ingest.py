@@ -112,6 +112,15 @@ def note_owners(cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[
         cluster.keeps.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
 
 
+def seat(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
+    """Charge a pod that is seen on a slot; the place that is kept there for it is taken."""
+    pod = cluster.classes[int(cluster.pods.class_id[row])]
+    place = cluster.keeps.open(row, slot, pod) if cluster.keeps else None
+    cluster.charge(row, slot, mask, note)
+    if place is not None:
+        cluster.keeps.close(place, row, taken=True)
+
+
 def direct(cluster: Cluster, key: str, group: PodGroup) -> None:
     """Note whether a PodGroup says where it goes as a whole, or how it is spread."""
     if group.spec.affinity is not None or DOMAIN_CAPS in group.metadata.annotations:

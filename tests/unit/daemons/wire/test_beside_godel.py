@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from stretto.api.kinds import MOVEMENT, POD, Kind
+from stretto.api.kinds import MOVEMENT, POD, RESERVATION, Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import NotAllowedError
 from stretto.stores.passing import PassingStore
 from stretto.stores.store import Patch, Record, Store
 from stretto.testing import make_node, make_pod
-from tests.unit.daemons.wire.rig import Rig
+from tests.unit.daemons.wire.rig import Rig, says
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}
 
@@ -79,6 +79,32 @@ def test_a_pod_says_whose_kept_place_it_takes() -> None:
     notes = rig.notes("new")
     assert notes["matched-reservation-placeholder"] == "default/old-placeholder"
     assert rig.node_of("new") == node
+
+
+def test_a_kept_place_ends_in_every_daemon_when_it_is_taken() -> None:
+    rig = Rig("a", "b")
+    rig.nodes(make_node("n1", cpu="4"))
+    rig.pods(owned("old", cpu="2", annotations=says(reservation="true")))
+    rig.settle()
+    rig.delete(POD, "old", namespace="default")
+    rig.settle()
+    rig.pods(owned("new", cpu="2", annotations=says(reservation="true")))
+    rig.run(2.0)
+    assert rig.store.list(RESERVATION).records == []
+    assert [len(rig.roles[name].cluster.keeps.places) for name in rig.roles] == [0] * 5
+
+
+def test_a_pod_may_take_a_kept_place_by_its_index_whoever_held_it() -> None:
+    rig = Rig("a")
+    rig.nodes(make_node("n1", cpu="2"))
+    rig.pods(make_pod("old", cpu="2", annotations=says(reservation="true", reservation_index="7")))
+    rig.settle()
+    rig.delete(POD, "old", namespace="default")
+    rig.settle()
+    rig.pods(make_pod("other", cpu="2", annotations=says(reservation_index="8")))
+    rig.pods(make_pod("back", cpu="2", annotations=says(reservation_index="7")))
+    rig.run(2.0)
+    assert rig.bound() == {"back": "n1"}
 
 
 def test_a_shard_that_insists_is_answered_less_and_less_often() -> None:
