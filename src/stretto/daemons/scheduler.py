@@ -238,6 +238,7 @@ class SchedulerDaemon:
         finally:
             self._is_synced = False
             self._publish(())
+            self._store.abandon()  # or it would be sent as soon as we lead again
             plane.close()
 
     def _lead(self, plane: Plane, metrics: Metrics, pace: collector.Pace) -> None:

@@ -63,6 +63,22 @@ def test_a_write_whose_turn_comes_after_the_lead_was_lost_is_not_sent(server: Se
     assert len(server.asked) == 1
 
 
+def test_a_write_of_one_who_has_gone_is_not_sent_when_we_lead_again(server: Server) -> None:
+    """The lease may be lost and won again while a write waits; who leads then lists afresh."""
+    server.rules = [once(status(429, "TooManyRequests", after=1))]
+    store = server.store(msgspec.structs.replace(QUICK, longest_wait=1.0, write_patience=5.0))
+    waits = store.begin_bind([BIND])
+    while not server.asked or not store.is_quiet():
+        time.sleep(0.001)
+    queue = store.begin_bind([Bind("default", f"web-{n}", "uid", "n1") for n in range(200)])
+    store.abandon()
+    replies = [*waits.result(30), *queue.result(30)]
+    assert {reply.code for reply in replies} == {Code.UNAVAILABLE}
+    assert len(server.asked) == 1
+    server.rules = [at("POST", "binding", lambda: web.json_response(BOUND, status=201))]
+    assert store.bind([BIND])[0].outcome is Outcome.OK
+
+
 def test_a_write_is_not_sent_again_under_a_new_token_when_the_lead_is_lost(server: Server) -> None:
     leads = [True]
 

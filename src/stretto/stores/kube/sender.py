@@ -34,7 +34,9 @@ _OF_THE_CALLER: Final = (401, 403)
 class Batch:
     """One write call: how long it may still be patient, and whether it has given up."""
 
-    def __init__(self, patience: float) -> None:
+    def __init__(self, patience: float, reign: int = 0) -> None:
+        #: How often whoever decides what is written had gone when it began.
+        self.reign = reign
         self._patience = patience
         self._began = asyncio.get_running_loop().time()
         #: Why nothing more is sent; ``None`` while the server answers.
@@ -99,6 +101,12 @@ class Sender:
         self.may_write: Callable[[], bool] = lambda: True
         #: Writes that have been sent and not been answered, leases and reviews aside.
         self.under_way = 0
+        #: How often whoever decided what is to be written has gone.
+        self._reigns = 0
+
+    async def abandon(self) -> None:
+        """Send nothing more of the batches that have begun: who wanted them has gone."""
+        self._reigns += 1
 
     @property
     def options(self) -> KubeOptions:
@@ -135,7 +143,7 @@ class Sender:
     async def write(self, write: Write, batch: Batch) -> Answer | Reply:
         """The server's answer to a write, or the reply where there is none to be had."""
         backoff, gate = Backoff(self.options, self._rng), self._gates[write.lane]
-        maybe, may_send = "", self._fence_of(write.lane)
+        maybe, may_send = "", self._fence_of(write.lane, batch)
         while True:
             if not may_send():
                 return self._without(write, maybe, "we do not lead")
@@ -180,9 +188,11 @@ class Sender:
         finally:
             self.under_way -= counts
 
-    def _fence_of(self, lane: Lane) -> Callable[[], bool]:
+    def _fence_of(self, lane: Lane, batch: Batch) -> Callable[[], bool]:
         """Whether a write of a lane may be sent now; asked again once its turn has come."""
-        return (lambda: True) if lane in UNFENCED else self.may_write
+        if lane in UNFENCED:
+            return lambda: True
+        return lambda: self._reigns == batch.reign and self.may_write()
 
     def _given_up(self, write: Write, maybe: str, answer: Answer | None, why: str) -> Reply:
         """The reply to a write that is not tried again."""
@@ -207,7 +217,7 @@ class Sender:
         Items with the same key (the same object) go one after the other, in their order. A batch
         that is sent behind another begins as that one has fewer left than the lane is wide.
         """
-        batch, places = Batch(self.options.write_patience), self._places[lane]
+        batch, places = Batch(self.options.write_patience, self._reigns), self._places[lane]
         chains: dict[Hashable, list[int]] = {}
         for index, item in enumerate(items):
             chains.setdefault(key(item), []).append(index)

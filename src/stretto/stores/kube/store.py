@@ -95,6 +95,10 @@ class KubeStore:
         """
         self._sender.may_write = may_write
 
+    def abandon(self) -> None:
+        """Send nothing more of what was asked for, leases and reviews aside; it is answered so."""
+        self._loop.run(self._sender.abandon())
+
     def is_quiet(self) -> bool:
         """Whether no write is under way that the fence is about."""
         return not self._sender.under_way
