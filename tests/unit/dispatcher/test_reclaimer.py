@@ -158,6 +158,21 @@ def test_who_finds_nothing_asks_again_later_and_later() -> None:
     assert gaps[:5] == [5.0, 10.0, 20.0, 40.0, 80.0]
 
 
+def test_who_is_tried_meanwhile_asks_no_sooner() -> None:
+    desk, floor = lent("b1")
+    floor.budget = 0
+    asked(desk, floor)
+    before = desk.dispatcher.reclaimer._pauses.copy()
+    desk.wake()
+    assert desk.sent() == ["owner"]
+    desk.now += 1.0
+    asked(desk, floor)
+    desk.no_place("owner")
+    desk.now += 1.0
+    asked(desk, floor)
+    assert desk.dispatcher.reclaimer._pauses == before != {}
+
+
 def test_a_gang_with_pods_on_their_way_is_not_taken_apart() -> None:
     desk, floor = lent()
     group_of(desk, "c1", "c2")

@@ -33,8 +33,9 @@ LONGEST_PAUSE: Final = 300.0
 AT_ONCE: Final = 32
 """Decisions of one look: whoever is left has its turn at the next."""
 
-_WAITS: Final = frozenset({UnitState.UNSCHEDULABLE, UnitState.QUEUED})
-_WAITING: Final = _WAITS | {UnitState.DISPATCHED, UnitState.BACKOFF}
+_WAITING: Final = frozenset(
+    {UnitState.UNSCHEDULABLE, UnitState.QUEUED, UnitState.DISPATCHED, UnitState.BACKOFF}
+)
 _ON_NODES: Final = frozenset({int(PodState.ASSUMED), int(PodState.BOUND)})
 
 
@@ -146,7 +147,7 @@ class Reclaimer:
                 head = queue.order.peek()
                 if head is not None and not usage.may_start(head):
                     firsts.setdefault(queue.name, []).append(head)
-        self._pauses = {u: p for u, p in self._pauses.items() if u.state in _WAITS}
+        self._pauses = {u: p for u, p in self._pauses.items() if u.state in _WAITING}
         for name, units in firsts.items():
             leaf = usage.tree.leaf(name)
             if not leaf.is_owed or leaf.is_closed:
