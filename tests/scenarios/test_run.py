@@ -196,6 +196,14 @@ def test_runs_are_listed_the_latest_first(run: Run) -> None:
     assert run("explain", "--runs").stdout.split() == names[::-1]
 
 
+def test_of_files_of_one_moment_the_later_run_comes_first(tmp_path: Path) -> None:
+    names = ["20260102-030405-web", "20260102-030405-web-2", "20260102-030406-web"]
+    for name in names:
+        (tmp_path / f"{name}.sqlite").touch()
+        os.utime(tmp_path / f"{name}.sqlite", (0, 0))
+    assert Records(tmp_path).names() == names[::-1]
+
+
 def test_an_earlier_run_is_asked_by_name(run: Run) -> None:
     first = str(report(run)["record"])
     report(run)

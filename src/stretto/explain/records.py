@@ -16,6 +16,8 @@ from stretto.explain.nearest import nearest
 KEPT: Final = 50
 """Records kept: some weeks of work, and at one or two MB each nothing a disk would notice."""
 SUFFIX: Final = ".sqlite"
+_STAMP: Final = len("20060102-150405")
+"""Characters of a name that say when the run began."""
 
 
 def default_folder() -> Path:
@@ -89,6 +91,6 @@ class Records:
         return sorted(found, key=_age, reverse=True)
 
 
-def _age(path: Path) -> tuple[int, int, str]:
+def _age(path: Path) -> tuple[int, str, int, str]:
     """What to sort by; times of files may be coarser than two short runs are apart."""
-    return path.stat().st_mtime_ns, len(path.name), path.name
+    return path.stat().st_mtime_ns, path.name[:_STAMP], len(path.name), path.name
