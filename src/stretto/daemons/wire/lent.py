@@ -32,6 +32,7 @@ class BoundFloor(Floor):
         """Read the cluster of a plane; the view knows which of its pods have no node yet."""
         rules, eligible = plane.config.profile.preemption, plane.engine.is_eligible
         super().__init__(plane.cluster, rules, eligible, plane.floor.room, plane.budgets)
+        self.would_stand = plane.floor.would_stand
         self._uids = plane.cluster.pods
         self._view = view
 

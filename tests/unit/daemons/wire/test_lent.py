@@ -105,6 +105,23 @@ def test_who_lost_its_room_at_a_shard_comes_back_for_it() -> None:
     assert (held(rig, "host"), held(rig, "guest")) == (4, 4)
 
 
+def test_nobody_leaves_for_a_pod_that_those_who_stay_keep_off_every_node() -> None:
+    rig = Rig("a")
+    two_queues(rig)
+    kept = {"godel.bytedance.com/can-be-preempted": "false"}
+    keepers = zip(names("keeper", 2), names("n", 2), strict=True)
+    rig.pods(
+        *(make_pod(k, cpu="1", labels={"app": "k"}, annotations=kept, node=n) for k, n in keepers)
+    )
+    rig.pods(*(of_queue("guest", name) for name in names("guest", 6)))
+    rig.run(3.0)
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "k"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    rig.pods(of_queue("host", "host-0", spec={"affinity": apart}))
+    rig.run(60.0)
+    assert (held(rig, "host"), held(rig, "guest")) == (0, 6)
+
+
 @pytest.mark.parametrize("role", ["dispatcher", "a", "binder"])
 def test_a_daemon_may_be_killed_while_others_leave(role: str) -> None:
     rig = Rig("a")
