@@ -27,6 +27,9 @@ _LOOK: Final = 0.05
 """Seconds between looks at whether a write is still under way."""
 LONGEST_WRITE: Final = 6.0
 """Seconds from the moment a write is begun until it has landed or never will."""
+GRANTED_WITHIN: Final = 5.0
+"""Seconds after which a right is taken to be missing: a server that has just started turns
+everybody away until it has read who may do what."""
 
 
 class LeaseConfig(msgspec.Struct, frozen=True):
@@ -91,6 +94,7 @@ class Elector:
         self._store = store
         self._clock = clock
         self._is_welcome = False
+        self._refused_since = float("inf")
         self._valid_until = float("-inf")
         self._next = float("-inf")
         #: Version of the lease as last seen, and when it was first seen so.
@@ -147,7 +151,10 @@ class Elector:
 
     def _note_barred(self, error: NotAllowedError) -> None:
         """What is missing from the start will not come by itself; what goes later may come back."""
-        self.barred = None if self._is_welcome else error
+        now = self._clock.monotonic()
+        self._refused_since = min(self._refused_since, now)
+        is_final = not self._is_welcome and now - self._refused_since >= GRANTED_WITHIN
+        self.barred = error if is_final else None
 
     def _act(self, record: Record | None, began: float) -> str:
         """What is done with the lease as it was found; what came in its way."""

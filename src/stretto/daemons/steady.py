@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from stretto.api.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.errors import NotAllowedError, UnreachableError
+from stretto.control.lease import GRANTED_WITHIN
 from stretto.stores.passing import PassingStore
 from stretto.stores.store import (
     EVERYTHING,
@@ -80,13 +81,16 @@ class SteadyStore(PassingStore):
         return self._read(f"list {kind.resource}", lambda: self._inner.list(kind, selection))
 
     def _read(self, what: str, read: Callable[[], T]) -> T:
+        refused_since = float("inf")
         while True:
             try:
                 found = read()
             except UnreachableError as error:
                 self._tell(what, str(error))
             except NotAllowedError as error:
-                if what not in self._worked:
+                now = self._clock.monotonic()
+                refused_since = min(refused_since, now)
+                if what not in self._worked and now - refused_since >= GRANTED_WITHIN:
                     raise  # nobody has granted it: waiting would hide that
                 self._tell(what, str(error))
             else:

@@ -67,7 +67,13 @@ def test_a_read_that_goes_well_asks_nobody_whether_to_stop() -> None:
 
 def test_a_right_that_was_never_there_is_an_error() -> None:
     with pytest.raises(NotAllowedError):
-        Site(DENIED).store.list(POD)
+        Site(*[DENIED] * 99).store.list(POD)
+
+
+def test_a_server_that_does_not_know_yet_who_may_do_what_is_waited_for() -> None:
+    site = Site(*[DENIED] * 4)
+    assert site.store.list(POD).version == 0
+    assert ("list pods", str(DENIED)) in site.told
 
 
 def test_a_right_that_was_taken_away_is_waited_for() -> None:
