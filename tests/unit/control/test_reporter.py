@@ -55,6 +55,17 @@ def test_a_gated_pod_has_kubernetes_own_condition_and_no_event() -> None:
     assert events(at) == []
 
 
+def test_a_pod_that_joins_a_gang_whose_time_is_over_is_told_so() -> None:
+    at = harness()
+    at.create(POD_GROUP, make_group("ring", 3, scheduleTimeoutSeconds=60))
+    at.submit(make_pod("early", group="ring"))
+    at.settle(100)
+    at.submit(make_pod("late", group="ring"))
+    at.settle(2)
+    said = [conditions(at, name)[0]["message"] for name in ("early", "late")]
+    assert said == ["timed out: 1 of the 3 pods it needs exist"] * 2
+
+
 def test_what_no_longer_holds_is_taken_back() -> None:
     at = harness()
     at.submit(make_pod("first", cpu="4"))

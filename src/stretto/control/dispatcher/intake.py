@@ -193,9 +193,9 @@ class Intake:
             wanted = touch is not Touch.CHANGED and not places.sleeps_on(unit)
             if wanted or places.needs_otherwise(unit):
                 places.wake(unit, now)
-        elif (
-            unit.state is UnitState.FAILED
-            and touch is not Touch.CHANGED
-            and places.given_up[unit].reason is FailureReason.NO_PLACE
-        ):
-            places.enter_queue(unit, UnitEvent.REVIVE)
+        elif unit.state is UnitState.FAILED and touch is not Touch.CHANGED:
+            known = places.given_up[unit]
+            if known.reason is FailureReason.NO_PLACE:
+                places.enter_queue(unit, UnitEvent.REVIVE)
+            else:  # who has come since is told so too
+                places.fail(unit, known.reason, known.message)
