@@ -168,7 +168,9 @@ class _Merged:
         """The entry of a name, and the folder of its file."""
         entry = self._entries.get((plural, name))
         if entry is None:
-            raise self.wrong(f"{plural} has no {name!r}")
+            known = ", ".join(sorted(each for kind, each in self._entries if kind == plural))
+            where, expected = f"kubeconfig {self.where}: {plural[:-1]}", f"one of its {plural}"
+            raise InputError(where, name, f"{expected}: {known or 'none'}", _HINT)
         try:
             return msgspec.convert(_without_nulls(entry.fields), form), entry.folder
         except msgspec.ValidationError as error:
