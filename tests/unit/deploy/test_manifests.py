@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from stretto.api.yaml_text import load_documents
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.cli.scheduler import scheduler
@@ -25,9 +25,9 @@ IMAGE = re.compile(r"[a-z0-9-]+:[0-9]+\.[0-9]+\.[0-9]+")
 
 @cache
 def objects(name: str) -> list[dict[str, Any]]:
-    """The objects of a file."""
+    """The objects of a file, as our own commands read it: without aliases."""
     text = (DEPLOY / name).read_text(encoding="utf-8")
-    return [each for each in yaml.safe_load_all(text) if each]
+    return [each for _, each in load_documents(text, name) if each]
 
 
 def one(kind: str, name: str = "scheduler.yaml") -> dict[str, Any]:
