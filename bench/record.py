@@ -58,14 +58,17 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that is measured, marked when files differ from it."""
-    words = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    """The commit that is measured, marked when its code is not what is here."""
+    git = ["git", "-C", str(HERE.parent)]
+    words = [*git, "describe", "--always"]
+    found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    words = [*git, "diff", "--quiet", "HEAD", "--", ".", ":!docs", ":!bench/results"]
+    return found + "-dirty" * subprocess.run(words, check=False).returncode
 
 
 def keep(name: str, record: dict[str, Any]) -> None:
     """Keep the figures under the commit that was measured."""
-    target = HERE / "results" / f"{name}-{commit()}.json"
+    target = HERE / "results" / f"{name}-{record['commit']}.json"
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps(record, indent=1) + "\n")
     print(f"recorded in {target.relative_to(HERE.parent)}")
