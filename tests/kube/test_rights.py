@@ -130,7 +130,7 @@ def test_a_token_that_was_revoked_is_read_again_from_its_file(
         ("", "usable"),
         ("{}", "usable"),
         ("{not yaml", "usable"),
-        ('{"current-context": "x", "contexts": []}', "usable"),
+        ('{"current-context": "x", "contexts": []}', "one of its contexts: none"),
     ],
 )
 def test_a_kubeconfig_that_is_none_is_bad_input(
