@@ -134,7 +134,7 @@ one-pool: $(VENV)/.installed ## Run a day of 2,000 machines in one pool and in t
 # ---------------------------------------------------------------- made files
 
 .PHONY: diagrams
-diagrams: $(VENV)/.installed ## Draw docs/lifecycle.md from the transition tables
+diagrams: $(VENV)/.installed ## Draw docs/concepts/lifecycle.md from the transition tables
 	@$(PY) scripts/diagrams.py
 
 .PHONY: crds

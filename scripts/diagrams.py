@@ -1,4 +1,4 @@
-"""Draw docs/lifecycle.md from the transition tables, so that the picture cannot lie.
+"""Draw docs/concepts/lifecycle.md from the transition tables, so that the picture cannot lie.
 
 python scripts/diagrams.py            write the document
 python scripts/diagrams.py --check    exit with 9 if the document is stale
@@ -13,7 +13,7 @@ from stretto.base.errors import ExitCode
 from stretto.base.fsm import Table
 from stretto.state import lifecycle
 
-TARGET = Path(__file__).resolve().parents[1] / "docs" / "lifecycle.md"
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "lifecycle.md"
 
 HEAD = """# Lifecycles
 

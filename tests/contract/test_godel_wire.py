@@ -10,7 +10,7 @@ from tests.contract.wire_effects import Scenario, comparable, recorded, scenario
 from tests.contract.wire_world import ROLES, Replay
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "godel_wire" / "traces.jsonl.gz"
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "parity-godel.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "parity" / "godel.md"
 ROW = re.compile(r"^\| (\d\d\w+) \| .+? \| (equal|deviates: [\w, ]+) \| (.*?) ?\|$", re.MULTILINE)
 NAMES = {"scheduler-a": "shard", "scheduler-b": "shard"}
 

@@ -20,5 +20,5 @@ def test_every_link_of_a_document_leads_somewhere(repo_root: Path) -> None:
 
 
 def test_every_rule_is_documented_by_the_name_that_profiles_use(repo_root: Path) -> None:
-    text = (repo_root / "docs/plugins.md").read_text(encoding="utf-8")
+    text = (repo_root / "docs/guides/plugins.md").read_text(encoding="utf-8")
     assert [name for name in RULES if f"`{name}`" not in text] == []

@@ -71,17 +71,17 @@ def test_every_console_block_does_what_it_says(
 
 
 def test_every_verb_is_documented(repo_root: Path) -> None:
-    text = (repo_root / "docs/cli.md").read_text(encoding="utf-8")
+    text = (repo_root / "docs/reference/cli.md").read_text(encoding="utf-8")
     assert [verb for verb in known() if f"| `{verb}` |" not in text] == []
 
 
 def test_every_exit_code_is_documented(repo_root: Path) -> None:
-    text = (repo_root / "docs/cli.md").read_text(encoding="utf-8")
+    text = (repo_root / "docs/reference/cli.md").read_text(encoding="utf-8")
     listed = {int(number) for number in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
     assert listed == {*map(int, ExitCode), 141}
 
 
 def test_codes_and_tiers_are_documented_in_the_order_of_dominance(repo_root: Path) -> None:
-    text = (repo_root / "docs/explain.md").read_text(encoding="utf-8")
+    text = (repo_root / "docs/guides/explain.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \| ([\w -]+) \|", text, re.MULTILINE)
     assert rows == [(code.value, tier.value) for code, tier in TIERS.items()]

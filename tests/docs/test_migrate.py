@@ -30,7 +30,7 @@ GIVEN = {
 
 
 def page(root: Path, name: str) -> str:
-    return (root / "docs" / "migrate" / f"{name}.md").read_text(encoding="utf-8")
+    return (root / "docs" / "guides" / "migrate" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def what_becomes_of(key: str, folder: Path) -> str:

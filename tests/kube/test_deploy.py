@@ -21,7 +21,7 @@ from tests.kube.deployed import ACCOUNT, ROOT, Block, Deployed, blocks, shell
 
 pytestmark = pytest.mark.kube
 
-PAGE = ROOT / "docs" / "install.md"
+PAGE = ROOT / "docs" / "guides" / "operator" / "cluster-install.md"
 CHART = "deploy/helm/stretto"
 PARTS = ("kube-controller-manager", "kube-scheduler", "kwok")
 NO_HELM = "helm" in missing(["helm"])

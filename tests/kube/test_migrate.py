@@ -29,7 +29,7 @@ from tests.kube.deployed import ROOT, Deployed, blocks, shell
 
 pytestmark = pytest.mark.kube
 
-PAGE = ROOT / "docs" / "migrate" / "godel.md"
+PAGE = ROOT / "docs" / "guides" / "migrate" / "godel.md"
 PARTS = ("kube-controller-manager", "kube-scheduler", "kwok")
 GODEL = ("dispatcher", "scheduler", "binder", "controller-manager")
 NAME = "godel-scheduler"

@@ -1,4 +1,4 @@
-"""The commands of docs/recordings.md, as their user types them."""
+"""The commands of docs/guides/researcher/recordings.md, as their user types them."""
 
 from pathlib import Path
 

@@ -101,7 +101,7 @@ class RunOptions:
 def run(common: Common, asked: RunOptions) -> None:
     """Run the scheduler over a scenario in real time and report.
 
-    SCENARIO is a YAML file that names machines and work (docs/scenario.md). With a SQLite store an
+    SCENARIO is a YAML file that names machines and work (docs/reference/scenario.md). With a SQLite store an
     interrupted run goes on when it is started again. Ctrl-C ends it with a partial report.
     """
     from stretto.base.clock import WallClock

@@ -150,8 +150,8 @@ def simulate(common: Common, asked: Asked) -> None:
     """Run one policy over a trace, or a recording of a cluster, in virtual time, and report.
 
     Pods come and go at the times of the trace; the plane that decides is the one of production.
-    Each format's protocol, and what its figures mean, is in docs/simulate.md; recordings, and the
-    options that vary them, are in docs/recordings.md.
+    Each format's protocol, and what its figures mean, is in docs/guides/researcher/simulate.md; recordings, and the
+    options that vary them, are in docs/guides/researcher/recordings.md.
     """
     import msgspec
 

@@ -85,7 +85,7 @@ def omega(common: Common, asked: OmegaAsked) -> None:
     """Omega's experiment: schedulers that think for a while, and what their claims run into.
 
     Conflicts and busyness over the decision time, by the number of schedulers and by mode, on the
-    real snapshots, plans and judge. What the figures mean is in docs/omega.md.
+    real snapshots, plans and judge. What the figures mean is in docs/appendix/omega.md.
     """
     import msgspec
 
@@ -165,7 +165,7 @@ def shards(common: Common, asked: ShardsAsked) -> None:
     """Shards that take time to decide, in one plane: throughput, conflicts and redone work.
 
     With and without partitions, spreading and packing, in virtual time over the real dispatcher,
-    shards and binder. What the figures mean is in docs/omega.md.
+    shards and binder. What the figures mean is in docs/appendix/omega.md.
     """
     import msgspec
 
@@ -238,7 +238,7 @@ def forecast(common: Common, asked: ForecastAsked) -> None:
     """Forecast when waiting jobs start, and hold it against what happens.
 
     A trace runs through a pool of GPUs; in between the plane's future is simulated on a copy. What
-    the figures mean is in docs/forecast.md.
+    the figures mean is in docs/guides/researcher/forecast.md.
     """
     import msgspec
 
@@ -293,7 +293,7 @@ def one_pool(common: Common, asked: OnePoolAsked) -> None:
     """A day of services, training and batch in one pool, and in two of together the same size.
 
     Real arrivals of Azure VMs and Philly jobs under a tide of services, over the real queues,
-    preemption and reclaim. What the figures mean is in docs/one-pool.md.
+    preemption and reclaim. What the figures mean is in docs/appendix/one-pool.md.
     """
     import msgspec
 

@@ -16,8 +16,8 @@ mapping, in the form of KubeSchedulerConfiguration v1 with Stretto's settings un
         rules: fast                  # exact: kube-scheduler's own, pod by pod (kube-parity)
         conflicts: fit               # version
         commit: incremental          # all-or-nothing
-        preemption: {budgets: best-effort}   # hard; more in docs/preemption.md
-        reschedule: {everySeconds: 600, goal: gpus, moves: 10}   # docs/topology.md
+        preemption: {budgets: best-effort}   # hard; more in docs/concepts/preemption.md
+        reschedule: {everySeconds: 600, goal: gpus, moves: 10}   # docs/concepts/topology.md
         nodesToScore: 500            # look no further than so many nodes that fit; all
         schedulerNames: [other-name]
 """

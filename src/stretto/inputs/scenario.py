@@ -1,6 +1,6 @@
 """Reading a scenario file: YAML to structs, each figure checked before anything runs.
 
-The schema is in ``scenario_schema`` and, in prose, in ``docs/scenario.md``. What can be seen to be
+The schema is in ``scenario_schema`` and, in prose, in ``docs/reference/scenario.md``. What can be seen to be
 wrong without reading other files is refused here, with the path of the key.
 """
 
@@ -129,7 +129,7 @@ def _mapping(path: Path, where: str) -> dict[str, Any]:
     documents = list(load_documents(read_text(path, MAX_SCENARIO_BYTES), where))
     if len(documents) != 1 or not isinstance(documents[0][1], dict):
         found = documents[0][1] if len(documents) == 1 else f"{len(documents)} documents"
-        raise InputError(where, found, "one mapping of keys to values", "see docs/scenario.md")
+        raise InputError(where, found, "one mapping of keys to values", "see docs/reference/scenario.md")
     return documents[0][1]
 
 

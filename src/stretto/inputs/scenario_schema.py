@@ -1,6 +1,6 @@
 """The scenario file as structs: every key that ``stretto run`` and ``simulate`` understand.
 
-``docs/scenario.md`` says the same in prose; a test compares the two. Ranges and paths are checked
+``docs/reference/scenario.md`` says the same in prose; a test compares the two. Ranges and paths are checked
 by ``scenario``, unknown keys and choices by ``strict``; what is here is only the shape.
 """
 

@@ -21,7 +21,7 @@ def structs() -> Iterator[type[msgspec.Struct]]:
 
 
 def test_every_key_of_a_scenario_is_documented(repo_root: Path) -> None:
-    text = (repo_root / "docs" / "scenario.md").read_text()
+    text = (repo_root / "docs" / "reference" / "scenario.md").read_text()
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     words = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]+)`", text))))
     keys = {key for struct in structs() for key in struct.__struct_encode_fields__} - {"source"}
@@ -29,13 +29,13 @@ def test_every_key_of_a_scenario_is_documented(repo_root: Path) -> None:
 
 
 def test_every_format_of_a_trace_is_documented(repo_root: Path) -> None:
-    text = (repo_root / "docs" / "traces.md").read_text()
+    text = (repo_root / "docs" / "guides" / "researcher" / "traces.md").read_text()
     assert [name for name in TRACES if f"\n## {name}\n" not in text] == []
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_the_scenarios_in_the_document_run(repo_root: Path, tmp_path: Path, number: int) -> None:
-    text = (repo_root / "docs" / "scenario.md").read_text()
+    text = (repo_root / "docs" / "reference" / "scenario.md").read_text()
     blocks = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert len(blocks) == 3
     (tmp_path / "s.yaml").write_text(blocks[number])

@@ -2,7 +2,7 @@
 
 Required affinity needs a pod that meets all terms in each of their neighbourhoods; one that meets
 its own terms may be the first, while nobody does. Refusals are kube-scheduler's to the quirk. The
-score is absolute (``docs/parity.md``): by key, hosts score ``50 ± 100·s / (2·s + W)``, s being the
+score is absolute (``docs/parity/kube-scheduler.md``): by key, hosts score ``50 ± 100·s / (2·s + W)``, s being the
 sum of weights there and W the largest single weight, other keys ``200·e / (2·e + W)``, e being the
 sum above the least domain's; keys count by their W. Required affinity of running pods counts 1, or
 what ``hardPodAffinityWeight`` says.

@@ -2,7 +2,7 @@
 
 Hard constraints refuse as kube-scheduler does, to the quirk: nodes that lack one of the labels, or
 that the pod's policies leave out, count for none; terminating pods are not counted. The score of
-the soft ones is absolute (``docs/parity.md``): ``100·k / (k + e)``, k being the max skew and e the
+the soft ones is absolute (``docs/parity/kube-scheduler.md``): ``100·k / (k + e)``, k being the max skew and e the
 pods above the emptiest domain (on hosts: there), 0 without the label; the mean over them all.
 """
 
