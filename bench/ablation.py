@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from record import PERFORMANCE, commit, keep, machine, write
 
-from stretto.lab.ablation import Ablation, AblationAsked, run_ablation
-from stretto.lab.ablation_victims import preemption
+from stretto_lab.bench.ablation.score_cache import Ablation, AblationAsked, run_ablation
+from stretto_lab.bench.ablation.victims import preemption
 
 CLAIMS = {
     "Snapshot by the change log": "four orders of magnitude on synchronisation",

@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Runtime
-from stretto.lab.stopwatch import Stopwatches
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.pods import NO_SLOT
-from stretto.stores.memory import MemoryStore
+from stretto.state.rows.pods import NO_SLOT
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Outcome, Record
 from stretto.testing import make_node
+from stretto_lab.bench.stopwatch import Stopwatches
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from stretto.api import codec
-from stretto.api.core import Node
-from stretto.api.pods import Pod
-from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.exact.snapshot import Snapshot
+from stretto.api.types.core import Node
+from stretto.api.types.pod import Pod
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.parity.scheduler import ExactScheduler
 from stretto.testing import Harness
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -4,8 +4,8 @@
 
 The runs are those of ``bench/workloads/kube.yaml``, workload by workload. Results go to
 ``bench/results/kube-COMMIT.json`` as far as they have come: who is stopped goes on from there with
-the same command. A full record also puts the table into ``docs/appendix/bench-kube.md``, with the plots
-beside it. The machine should be idle: API server, etcd, scheduler and loader share it.
+the same command. A full record also puts the table into ``docs/appendix/bench-kube.md``, with the
+plots beside it. The machine should be idle: API server, etcd, scheduler and loader share it.
 """
 
 import argparse

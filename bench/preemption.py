@@ -22,15 +22,15 @@ import msgspec
 import numpy as np
 from record import commit, keep, machine
 
-from stretto.api.kinds import NODE, POD, POD_DISRUPTION_BUDGET
+from stretto.api.wire.kinds import NODE, POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.framework.finder import VictimFinder
-from stretto.framework.profile import load_profile
-from stretto.framework.rehearsal import Preemptor, Rehearsal
+from stretto.framework.compiled.one_node import Preemptor, Rehearsal
+from stretto.framework.preemption.finder import VictimFinder
+from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.claims import NO_ROWS, Plan
-from stretto.stores.memory import MemoryStore
+from stretto.state.work.claims import NO_ROWS, Plan
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Record
 from stretto.testing import make_node, make_pod
 

@@ -21,15 +21,15 @@ from time import process_time
 import msgspec
 import numpy as np
 
-from stretto.api.heads import MetaHead
-from stretto.control.dispatcher.config import Between, DispatcherConfig, QueueConfig
+from stretto.api.types.heads import MetaHead
 from stretto.control.dispatcher.dispatcher import Dispatcher
-from stretto.control.dispatcher.reclaim import Asked, Running, decide
-from stretto.control.dispatcher.tree import Tree
-from stretto.state.changes import Arrival, Changes
-from stretto.state.lifecycle import PodEvent, step_pods
-from stretto.state.pods import NewPod, Pods
-from stretto.state.units import Units
+from stretto.control.queues.config import Between, DispatcherConfig, QueueConfig
+from stretto.control.queues.reclaim import Asked, Running, decide
+from stretto.control.queues.tree import Tree
+from stretto.state.rows.lifecycle import PodEvent, step_pods
+from stretto.state.rows.pods import NewPod, Pods
+from stretto.state.work.changes import Arrival, Changes
+from stretto.state.work.units import Units
 
 QUEUES, UNITS, NODES, SIZES, BATCH = 10_000, 100_000, 2_000, 20, 1_000
 """Queues, pods that wait, nodes, different sizes of pods, pods handed out in one step."""

@@ -14,12 +14,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import NODE, POD
+from stretto.api.types.heads import decode_pod_head
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
-from stretto.stores.memory import MemoryStore
-from stretto.stores.sqlite import SqliteStore
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Bind, Outcome, Record, Store
 
 CLOCK = WallClock()

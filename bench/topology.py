@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
-from stretto.framework.kernels_within import _undo_unit
-from stretto.framework.placement import Request
-from stretto.framework.zone_program import Work
-from stretto.state.claims import Plan
-from stretto.state.invariants import check_all, overcommitted
-from stretto.state.topology import ZONE_WIDTH
-from stretto.state.topology_layout import MAX_ZONES
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD, POD_GROUP
+from stretto.framework.compiled.group_tables import Work
+from stretto.framework.compiled.placement import Request
+from stretto.framework.kernels.groups.place import _undo_unit
+from stretto.state.numa.layout import MAX_ZONES
+from stretto.state.numa.ledger import ZONE_WIDTH
+from stretto.state.queries.invariants import check_all, overcommitted
+from stretto.state.work.claims import Plan
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_group, make_node, make_pod
 

@@ -22,7 +22,7 @@ import msgspec
 from domains import ENVIRONMENT, SUBMIT
 from record import PERFORMANCE, commit, keep, machine, table, write
 
-from stretto.api.kinds import (
+from stretto.api.wire.kinds import (
     CSI_NODE,
     NODE,
     PERSISTENT_VOLUME,
@@ -33,9 +33,9 @@ from stretto.api.kinds import (
 )
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
-from stretto.framework.profile import load_profile
+from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
-from stretto.stores.memory import MemoryStore
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Outcome, Record
 from stretto.testing import make_node
 

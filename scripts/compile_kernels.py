@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE
-from stretto.framework import within_runtime
-from stretto.framework.finder import ALIKE
-from stretto.framework.tiers import has_numba
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.framework.groups import calls
+from stretto.framework.kernels.tiers import has_numba
+from stretto.framework.preemption.finder import ALIKE
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -71,7 +71,7 @@ def preemption() -> None:
 
 def zones() -> None:
     """NUMA nodes; their kernels wait for more work than there is here."""
-    within_runtime.COMPILE_FROM = 0
+    calls.COMPILE_FROM = 0
     site = Harness(nodes(cpu="32"))
     numas = [{"cpu": "8", "memory": "8Gi"}] * 4
     site.create(CUSTOM_NODE_RESOURCE, *(make_report(f"n{i}", numas) for i in range(4)))

@@ -18,9 +18,9 @@ from crd_rules import COLUMNS, EXTRA, RULES, SHORT
 from msgspec import inspect
 
 from stretto.api.codec import STRUCTS
-from stretto.api.kinds import KINDS, Kind
-from stretto.api.meta import ObjectMeta
-from stretto.api.pods import Container
+from stretto.api.types.pod import Container
+from stretto.api.wire.kinds import KINDS, Kind
+from stretto.api.wire.meta import ObjectMeta
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "deploy" / "crds"
 OURS: Final = (".kubewharf.io", ".stretto.dev")

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from stretto.base.errors import ExitCode
 from stretto.base.fsm import Table
-from stretto.state import lifecycle
+from stretto.state.rows import lifecycle
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "lifecycle.md"
 
 HEAD = """# Lifecycles
 
-Made by `make diagrams` from the tables in `src/stretto/state/lifecycle.py`. Change the table, not
-this page; a test compares the two.
+Made by `make diagrams` from the tables in `src/stretto/state/rows/lifecycle.py`. Change the table,
+not this page; a test compares the two.
 """
 
 

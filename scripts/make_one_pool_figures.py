@@ -12,9 +12,9 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from stretto.inputs.azure_vm import load_vms
-from stretto.inputs.one_pool import FIGURES_FILE
-from stretto.inputs.philly import load_jobs
+from stretto.inputs.traces.azure_vm import load_vms
+from stretto.inputs.traces.one_pool import FIGURES_FILE
+from stretto.inputs.traces.philly import load_jobs
 
 DAY_S, BIN_S, DAYS = 86_400, 300, 8
 SOURCE = (

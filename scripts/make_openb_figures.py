@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from stretto.inputs.openb import load_openb
-from stretto.inputs.openb_figures import Figures, count_nodes, count_pods
+from stretto.inputs.traces.openb.figures import Figures, count_nodes, count_pods
+from stretto.inputs.traces.openb.reader import load_openb
 
 NODES = "openb_node_list_gpu_node.csv"
 PODS = "openb_pod_list_default.csv"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from stretto.lab.kube.control_plane import ControlPlane, ControlPlaneConfig
-from stretto.lab.kube.credentials import User
+from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
+from stretto_lab.control_plane.credentials import User
 
 # The quick profile draws the same examples every time, so that a red run is about the change at
 # hand. `HYPOTHESIS_PROFILE=thorough` looks further, and elsewhere each time. No deadline: two

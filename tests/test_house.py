@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
@@ -20,12 +21,18 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "stretto"
+LAB = SOURCE / "stretto_lab"
+KERNELS = PACKAGE / "framework" / "kernels"
 PLUGINS = PACKAGE / "framework" / "plugins"
 
-FILE_LINES = 400
+FILE_LINES = 500
 FUNCTION_LINES = 60
 PARAMETERS = 5
 MANIFESTO_LINES = 15
+FOLDER_FILES = 15
+IMPORTS = 12
+#: Modules that join parts: their imports are their purpose.
+COMPOSITION_ROOTS = {"stretto.plane"}
 
 #: Hosts of package registries, written apart so that this file names none.
 REGISTRIES = [
@@ -47,7 +54,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def sources() -> tuple[Path, ...]:
-    return tuple(sorted(PACKAGE.rglob("*.py")))
+    return tuple(sorted(SOURCE.rglob("*.py")))
 
 
 @cache
@@ -77,8 +84,7 @@ def functions(path: Path) -> Iterator[Function]:
 
 
 def is_kernel(path: Path) -> bool:
-    inside = path.relative_to(PACKAGE).as_posix()
-    return inside.startswith("framework/kernels")
+    return KERNELS in path.parents
 
 
 def parameters(function: Function) -> int:
@@ -132,7 +138,7 @@ def test_a_manifesto_is_a_short_docstring_and_nothing_else() -> None:
         docstring = ast.get_docstring(tree_of(path)) or ""
         if not 0 < len(docstring.splitlines()) <= MANIFESTO_LINES:
             wrong.append(f"{name_of(path)}:1 needs a docstring of 1 to {MANIFESTO_LINES} lines")
-        if len(tree_of(path).body) > 1 and path.parent != PACKAGE:
+        if len(tree_of(path).body) > 1 and path.parent not in (PACKAGE, LAB):
             wrong.append(f"{name_of(path)}:{tree_of(path).body[1].lineno} holds code")
     assert wrong == []
 
@@ -141,6 +147,68 @@ def test_no_room_is_called_utils() -> None:
     shelves = {"utils", "util", "helpers", "misc", "common"}
     parts = {name_of(p): {*p.parts[:-1], p.stem} & shelves for p in sources()}
     assert [name for name, found in parts.items() if found] == []
+
+
+#: Folders with one file for each rule or each command: as many files as there are of those.
+OPEN_FOLDERS = {
+    "stretto/framework/plugins",
+    "stretto/framework/plugins/parity",
+    "stretto/cli/commands",
+    "stretto_lab/commands",
+}
+
+
+def shelves() -> dict[str, list[str]]:
+    """Module stems by folder, without ``__init__`` and without the open folders."""
+    found: dict[str, list[str]] = {}
+    for path in sources():
+        folder = path.parent.relative_to(SOURCE).as_posix()
+        if path.stem != "__init__" and folder not in OPEN_FOLDERS:
+            found.setdefault(folder, []).append(path.stem)
+    return found
+
+
+def test_no_folder_holds_more_files_than_its_budget() -> None:
+    assert {f: len(stems) for f, stems in shelves().items() if len(stems) > FOLDER_FILES} == {}
+
+
+def test_no_two_files_of_a_folder_share_a_prefix() -> None:
+    shared = {}
+    for folder, stems in shelves().items():
+        heads = Counter(stem.split("_")[0] for stem in stems)
+        twins = [stem for stem in stems if heads[stem.split("_")[0]] > 1]
+        shared |= {folder: twins} if twins else {}
+    assert shared == {}
+
+
+def test_no_module_imports_more_modules_of_ours_than_its_budget() -> None:
+    wide = {
+        name: len(imported(path) - {name})
+        for name, path in modules().items()
+        if name not in COMPOSITION_ROOTS and len(imported(path) - {name}) > IMPORTS
+    }
+    assert wide == {}
+
+
+def test_no_module_imports_a_private_name_of_another() -> None:
+    private = [
+        f"{name_of(path)}:{node.lineno} {alias.name}"
+        for path in sources()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("stretto")
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+    assert private == []
+
+
+def test_class_names_are_unique() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sources():
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{name_of(path)}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 @cache
@@ -273,7 +341,7 @@ def test_every_make_target_has_its_sentence() -> None:
 
 
 def test_the_lifecycle_document_is_drawn_from_the_tables() -> None:
-    if importlib.util.find_spec("stretto.state.lifecycle") is None:
+    if importlib.util.find_spec("stretto.state.rows.lifecycle") is None:
         pytest.skip("there is no lifecycle table yet")
     checked = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "diagrams.py"), "--check"],

@@ -1,7 +1,7 @@
 """Prefer nodes of the cheapest tariff: a score by a node label, in ten lines."""
 
-from stretto.framework.contract import Scope, ScoreRule
-from stretto.framework.reading import label_numbers
+from stretto.framework.contract.labels import label_numbers
+from stretto.framework.contract.rule import Scope, ScoreRule
 
 
 class CheapestTariff(ScoreRule):

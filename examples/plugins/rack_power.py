@@ -3,10 +3,10 @@
 import numpy as np
 
 from stretto.base.errors import InputError
-from stretto.framework.contract import FilterRule, Scope
-from stretto.framework.reading import label_domains
-from stretto.state.resources import CPU
-from stretto.state.units import Cure
+from stretto.framework.contract.labels import label_domains
+from stretto.framework.contract.rule import FilterRule, Scope
+from stretto.state.rows.resources import CPU
+from stretto.state.work.units import Cure
 
 
 class RackPower(FilterRule):

@@ -1,10 +1,8 @@
 """Stretto: one scheduler for services, batch, streaming and machine learning.
 
-The voices of a fugue enter so closely that they overlap, and still every voice
-is heard: one pool of machines, packed closely, each workload keeping its
-guarantees. The floors, from the ground up, are `base`, `api`, `stores`, `state`,
-`framework`, `inputs`, `control`, `explain`, `plane`, `sim`, `lab` and `cli`;
-imports only point down.
+The folders form layers, from the bottom up: `base`, `api`, `stores`, `state`, `framework`,
+`control` and `inputs`, `explain` and `plane`, `sim` and `daemons`, `cli` and `testing`.
+Imports only point down.
 """
 
 __version__ = "0.1.0"

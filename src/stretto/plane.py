@@ -19,38 +19,38 @@ from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import Binder, Refusals
 from stretto.control.binder.conflicts import Judge
-from stretto.control.binder.evictor import Evictor
-from stretto.control.binder.exact_judge import ExactJudge, ExactPreemptionJudge
-from stretto.control.binder.preempting import PreemptionJudge
-from stretto.control.controllers.relief import Relief
+from stretto.control.controllers.overcommit_relief import Relief
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
-from stretto.control.controllers.statuses import Statuses
-from stretto.control.dispatcher.config import DispatcherConfig, dispatcher_config
 from stretto.control.dispatcher.dispatcher import Dispatcher
-from stretto.control.dispatcher.failures import Failure
-from stretto.control.dispatcher.partition import Partitions
-from stretto.control.held_back import HeldBack
+from stretto.control.dispatcher.waiting.failures import Failure
+from stretto.control.eviction.evictor import Evictor
+from stretto.control.eviction.judge import PreemptionJudge
+from stretto.control.eviction.parity_judge import ExactJudge, ExactPreemptionJudge
 from stretto.control.pump import Pump
-from stretto.control.reporter import ReportConfig, Reporter
+from stretto.control.queues.config import DispatcherConfig, dispatcher_config
+from stretto.control.reporting.held_back import HeldBack
+from stretto.control.reporting.reporter import ReportConfig, Reporter
+from stretto.control.reporting.statuses import Statuses
+from stretto.control.reporting.verdicts import Verdicts
 from stretto.control.scheduler.loop import BATCH, Loop
-from stretto.control.scheduler.preempt import Preempting
+from stretto.control.scheduler.partition import Partitions
+from stretto.control.scheduler.preemption import Preempting
 from stretto.control.scheduler.shard import Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.control.verdicts import Verdicts
-from stretto.framework.domains.referee import Referee
-from stretto.framework.placer import Placers
-from stretto.framework.preemption_words import Suffixes
-from stretto.framework.profile import Profile
-from stretto.framework.runtime import Engine
-from stretto.framework.tiers import kernel
-from stretto.state.budgets import BudgetLedger
-from stretto.state.changes import Changes
-from stretto.state.claims import Plan, Verdict
-from stretto.state.cluster import Cluster, ClusterConfig
-from stretto.state.floor import Floor
-from stretto.state.pool import Pool
-from stretto.state.units import Units
+from stretto.framework.affinity.recheck import Referee
+from stretto.framework.engine.runtime import Engine
+from stretto.framework.kernels.tiers import kernel
+from stretto.framework.placers import Placers
+from stretto.framework.preemption.explain import Suffixes
+from stretto.framework.profile.profile import Profile
+from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.queries.pool import Pool
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.reclaim_view import Floor
+from stretto.state.work.changes import Changes
+from stretto.state.work.claims import Plan, Verdict
+from stretto.state.work.units import Units
 from stretto.stores.store import Store
 
 

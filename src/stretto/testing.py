@@ -14,16 +14,16 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP, Kind
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.framework.profile import Profile, load_profile
+from stretto.framework.profile.profile import Profile, load_profile
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS
-from stretto.state.cluster import GPU_PRODUCT, SCHEDULER_NAME
-from stretto.state.invariants import Breach, check_all
-from stretto.state.topology_notes import MEMORY_ENHANCEMENT, QOS_LEVEL
-from stretto.stores.memory import MemoryStore
+from stretto.state.classes.annotations import MEMORY_ENHANCEMENT, QOS_LEVEL
+from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
+from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
+from stretto.state.queries.invariants import Breach, check_all
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Outcome, Store
 
 GROUP_NAME = "godel.bytedance.com/pod-group-name"

@@ -13,24 +13,24 @@ import pytest
 from stretto.control.binder import binder as binder_module
 from stretto.control.binder.binder import Binder, Refusals
 from stretto.control.binder.conflicts import Judge
-from stretto.control.binder.flights import Landed
-from stretto.control.binder.preempting import PreemptionJudge
+from stretto.control.binder.in_flight import Landed
 from stretto.control.dispatcher.answers import Answers
 from stretto.control.dispatcher.dispatcher import Dispatcher
+from stretto.control.eviction.judge import PreemptionJudge
 from stretto.control.pump import Pump
-from stretto.framework import finder as finder_module
-from stretto.framework.finder import Found, VictimFinder
-from stretto.framework.rehearsal import Preemptor
-from stretto.framework.runtime import Engine
-from stretto.state.claims import ConflictCause
-from stretto.state.cluster import Cluster
-from stretto.state.devices import Devices
-from stretto.state.ingest import Ingest
-from stretto.state.ledger import Ledger
-from stretto.state.pods import NO_SLOT
-from stretto.state.traits import TraitTable
-from stretto.stores.journal import SqliteJournal
-from stretto.stores.memory import MemoryStore
+from stretto.framework.compiled.one_node import Preemptor
+from stretto.framework.engine.runtime import Engine
+from stretto.framework.preemption import finder as finder_module
+from stretto.framework.preemption.finder import Found, VictimFinder
+from stretto.state.classes.traits import TraitTable
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest.pods import Ingest
+from stretto.state.rows.devices import Devices
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.claims import ConflictCause
+from stretto.stores.embedded.journal import SqliteJournal
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Code, EventType, Outcome, Reply
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -195,7 +195,7 @@ def an_old_list_is_believed(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def a_finished_pod_keeps_its_room(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("stretto.state.ingest.FINISHED", frozenset())
+    patch.setattr("stretto.state.ingest.pods.FINISHED", frozenset())
 
 
 @plant
@@ -237,7 +237,7 @@ def the_store_binds_a_bound_pod_again(patch: pytest.MonkeyPatch) -> None:
                 space[each.name] = msgspec.structs.replace(old, node="")
         return original(self, binds)
 
-    from stretto.api.kinds import POD
+    from stretto.api.wire.kinds import POD
 
     patch.setattr(
         MemoryStore, "_table_of_pods", lambda self: self._table(POD).spaces, raising=False

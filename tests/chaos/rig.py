@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from stretto.api.kinds import NODE, POD, Kind
+from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.stores.faults import NO_FAULTS, FaultOdds
-from stretto.stores.faulty import FaultyStore
-from stretto.stores.memory import MemoryStore
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.faulty.odds import NO_FAULTS, FaultOdds
+from stretto.stores.faulty.store import FaultyStore
 from stretto.stores.store import Deletion, Patch, Record
 from stretto.testing import Harness
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from stretto.api.kinds import NODE, POD_GROUP, QUEUE
+from stretto.api.wire.kinds import NODE, POD_GROUP, QUEUE
 from stretto.base.failpoints import Crash
-from stretto.control.dispatcher.delays import Delays
-from stretto.state.units import Unit, UnitKind
+from stretto.control.dispatcher.waiting.delays import Delays
+from stretto.state.work.units import Unit, UnitKind
 from stretto.stores.store import Patch
 from stretto.testing import make_group, make_node, make_pod
 from tests.chaos.rig import Rig

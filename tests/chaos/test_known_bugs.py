@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from stretto.api.kinds import NODE, POD
-from stretto.state.claims import ConflictCause
+from stretto.api.wire.kinds import NODE, POD
+from stretto.state.work.claims import ConflictCause
 from stretto.stores.store import Event, EventType, Replies
 from stretto.testing import make_node, make_pod
 from tests.chaos.rig import Rig

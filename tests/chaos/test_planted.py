@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from stretto.cli.main import cli
-from stretto.lab.chaos.report import Campaign, run_campaign
-from stretto.lab.chaos.run import Result, run_seed
-from stretto.lab.chaos.setup import draw
-from stretto.lab.chaos.shrink import Shrinker
+from stretto_lab.chaos.report import Campaign, run_campaign
+from stretto_lab.chaos.run import Result, run_seed
+from stretto_lab.chaos.setup import draw
+from stretto_lab.chaos.shrink import Shrinker
 from tests.chaos.planted import FOUND, HEAT, PLANTS
 
 pytestmark = pytest.mark.chaos

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import NODE, POD, POD_GROUP, QUEUE
-from stretto.control.reporter import ReportConfig
-from stretto.state.lifecycle import PodState
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP, QUEUE
+from stretto.control.reporting.reporter import ReportConfig
+from stretto.state.rows.lifecycle import PodState
 from stretto.stores.store import Code, Deletion, Outcome, Patch, Reply
 from stretto.testing import Harness, make_node, make_pod
 from tests.chaos.rig import Rig

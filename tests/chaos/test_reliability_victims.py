@@ -7,7 +7,7 @@ the victims who went had left. There is a deadline; after it the pod is schedule
 import msgspec
 import pytest
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.lab.chaos.fate import Fate, Fault
-from stretto.lab.chaos.pushing import CHANGES as PUSHING
-from stretto.lab.chaos.run import run_seed
-from stretto.lab.chaos.setup import CHANGES, FAILPOINTS, HIGHEST_ODDS, draw
-from stretto.lab.chaos.trace import Failure, load, save
-from stretto.stores.faults import FAULTS
+from stretto.stores.faulty.odds import FAULTS
+from stretto_lab.chaos.draws.faults import Fate, Fault
+from stretto_lab.chaos.draws.preemption import CHANGES as PUSHING
+from stretto_lab.chaos.run import run_seed
+from stretto_lab.chaos.setup import CHANGES, FAILPOINTS, HIGHEST_ODDS, draw
+from stretto_lab.chaos.trace import Failure, load, save
 
 pytestmark = pytest.mark.chaos
 
@@ -26,8 +26,8 @@ EVENTFUL = (19, 1, 16, 45, 33, 36, 5, 10, 11, 18, 30)
 #: Without the compiled kernels, which take seconds to load in a child.
 HASH = """
 from msgspec.structs import replace
-from stretto.lab.chaos.run import run_seed
-from stretto.lab.chaos.setup import draw
+from stretto_lab.chaos.run import run_seed
+from stretto_lab.chaos.setup import draw
 print(run_seed(3, 60, setup=replace(draw(3), tier="numpy")).trace)
 """
 

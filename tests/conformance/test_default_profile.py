@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from stretto.api import codec
-from stretto.api.meta import Wire
+from stretto.api.wire.meta import Wire
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.framework.profile import load_profile
-from stretto.lab import conformance
-from stretto.lab.conformance import Case
+from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness
+from stretto_lab.conformance import kube_cases
+from stretto_lab.conformance.kube_cases import Case
 from tests.conformance.test_live import DATA, NOT_LIVE, SHARED
-from tests.parity import ServerLike, ours
+from tests.support.parity_plane import ServerLike, ours
 
 PROFILE = load_profile({"profiles": [{"stretto": {"preemption": False}}]})
 #: Requests to the kilobyte: amounts are rounded against the pod, so a full node may be passed over.
@@ -32,7 +32,7 @@ def chosen(case: Case) -> str:
     def put(item: Wire) -> None:
         harness.create(codec.kind_of_struct(item), codec.encode(item))
 
-    for item in (*map(conformance.decoded, case.objects), *case.nodes, *case.pods):
+    for item in (*map(kube_cases.decoded, case.objects), *case.nodes, *case.pods):
         put(item)
     harness.settle()
     harness.plane.observers.append(
@@ -46,7 +46,7 @@ def chosen(case: Case) -> str:
 
 def differing(path: Path, every: int = 1) -> Iterator[str]:
     """Cases in which the pod goes where kube-scheduler would not have it, or nowhere at all."""
-    for case in islice(conformance.read(path), 0, None, every):
+    for case in islice(kube_cases.read(path), 0, None, every):
         if NOT_LIVE.intersection(case.features):
             continue
         feasible, node = case.expect["feasible"], chosen(case)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from stretto.base.errors import InputError
 from stretto.cli.main import cli
-from stretto.lab import conformance
+from stretto_lab.conformance import kube_cases
 
 DATA = Path(__file__).parent / "data"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "kube_parity"
@@ -19,14 +19,14 @@ FILES = ["cases.jsonl.gz", "sequences.jsonl.gz"]
 GENERATED = "generated.jsonl.gz"
 
 
-def first(name: str) -> conformance.Case:
-    return next(iter(conformance.read(DATA / name)))
+def first(name: str) -> kube_cases.Case:
+    return next(iter(kube_cases.read(DATA / name)))
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", [*FILES, GENERATED])
 def test_every_recorded_decision_in_the_repository_is_made_again(name: str) -> None:
-    report = conformance.run(conformance.read(DATA / name))
+    report = kube_cases.run(kube_cases.read(DATA / name))
     assert report.cases >= 24
     assert [(each.id, each.field) for each in report.disagreed] == []
 
@@ -36,7 +36,7 @@ def test_every_recorded_decision_in_the_repository_is_made_again(name: str) -> N
 def test_every_recorded_decision_there_is_is_made_again(name: str) -> None:
     if not (SHARED / name).exists():
         pytest.skip("the whole set of recordings is not beside this repository")
-    report = conformance.run(conformance.read(SHARED / name))
+    report = kube_cases.run(kube_cases.read(SHARED / name))
     assert report.cases >= 500
     assert [(each.id, each.field) for each in report.disagreed] == []
 
@@ -44,8 +44,8 @@ def test_every_recorded_decision_there_is_is_made_again(name: str) -> None:
 def test_a_field_that_differs_is_told_with_both_values() -> None:
     case = first("cases.jsonl.gz")
     expect = {**case.expect, "feasible": ["nowhere"]}
-    found = conformance.compare(
-        conformance.Case(
+    found = kube_cases.compare(
+        kube_cases.Case(
             case.id, case.nodes, case.pods, case.objects, case.pod, (), case.features, expect
         )
     )
@@ -80,13 +80,13 @@ def test_agreement_ends_the_command_with_exit_code_zero(tmp_path: Path) -> None:
 def test_a_malformed_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"id": 7}\n')
     with pytest.raises(InputError, match=r"bad\.jsonl:1"):
-        list(conformance.read(tmp_path / "bad.jsonl"))
+        list(kube_cases.read(tmp_path / "bad.jsonl"))
 
 
 def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl.gz").write_text("plain")
     with pytest.raises(InputError, match="readable lines"):
-        list(conformance.read(tmp_path / "bad.jsonl.gz"))
+        list(kube_cases.read(tmp_path / "bad.jsonl.gz"))
 
 
 POD = {"metadata": {"name": "p"}, "spec": {}}
@@ -122,13 +122,13 @@ def test_a_line_that_is_no_case_is_named_with_its_number(
     path = tmp_path / "two.jsonl"
     path.write_text(f"{json.dumps(GOOD)}\n{json.dumps(bad)}\n")
     with pytest.raises(InputError, match=rf"two\.jsonl:2.*{said}"):
-        conformance.run(conformance.read(path))
+        kube_cases.run(kube_cases.read(path))
 
 
 def test_steps_that_were_recorded_of_no_pod_disagree() -> None:
     case = first("sequences.jsonl.gz")
     cut = msgspec.structs.replace(case, sequence=case.sequence[:-1])
-    assert {each.got for each in conformance.compare(cut)} == {None}
+    assert {each.got for each in kube_cases.compare(cut)} == {None}
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
@@ -142,17 +142,17 @@ def test_a_file_without_cases_ends_the_command_with_exit_code_two(
 
 def test_compressed_cases_are_read_whatever_their_file_is_called(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_bytes(gzip.compress(json.dumps(GOOD).encode()))
-    assert conformance.run(conformance.read(tmp_path / "one.jsonl")).agreed == 1
+    assert kube_cases.run(kube_cases.read(tmp_path / "one.jsonl")).agreed == 1
 
 
 def test_ctrl_c_keeps_what_was_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     case = first("cases.jsonl.gz")
 
-    def interrupted(_path: Path) -> Iterator[conformance.Case]:
+    def interrupted(_path: Path) -> Iterator[kube_cases.Case]:
         yield case
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(conformance, "read", interrupted)
+    monkeypatch.setattr(kube_cases, "read", interrupted)
     out = tmp_path / "out.json"
     words = ["conformance", "--cases", str(DATA / "cases.jsonl.gz"), "--json", str(out)]
     assert CliRunner().invoke(cli, words).exit_code == 130

@@ -7,12 +7,12 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.explain.scene import live_scene
-from stretto.explain.why import explain_pod
-from stretto.lab import conformance
-from stretto.lab.conformance import Case
-from stretto.state.claims import Plan
-from tests.parity import Parity, ServerLike
+from stretto.explain.why.scene import live_scene
+from stretto.explain.why.why import explain_pod
+from stretto.state.work.claims import Plan
+from stretto_lab.conformance import kube_cases
+from stretto_lab.conformance.kube_cases import Case
+from tests.support.parity_plane import Parity, ServerLike
 
 DATA = Path(__file__).parent / "data"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "kube_parity"
@@ -24,7 +24,7 @@ NOT_LIVE = {"node_name", "scheduling_gates", "volume_ephemeral"}
 def plane_of(case: Case, **more: bool) -> Parity:
     """A plane over the cluster of a case."""
     plane = Parity(store=ServerLike(ManualClock(), Rng(0)), **more)
-    for item in (*map(conformance.decoded, case.objects), *case.nodes, *case.pods):
+    for item in (*map(kube_cases.decoded, case.objects), *case.nodes, *case.pods):
         plane.put(item)
     plane.settle()
     return plane
@@ -46,7 +46,7 @@ def differing_steps(case: Case) -> list[str]:
 
 def single_cases(path: Path) -> Iterator[Case]:
     """Cases of one pod that a plane can be asked about."""
-    return (each for each in conformance.read(path) if not NOT_LIVE.intersection(each.features))
+    return (each for each in kube_cases.read(path) if not NOT_LIVE.intersection(each.features))
 
 
 def difference(case: Case) -> str:
@@ -102,7 +102,7 @@ def test_what_is_explained_is_what_was_said() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_plane_takes_every_recorded_step_of_the_sequences_in_the_repository() -> None:
-    cases = list(conformance.read(DATA / "sequences.jsonl.gz"))
+    cases = list(kube_cases.read(DATA / "sequences.jsonl.gz"))
     assert len(cases) >= 80
     assert [step for case in cases for step in differing_steps(case)] == []
 
@@ -118,6 +118,6 @@ def test_a_plane_does_with_single_pods_what_was_recorded_victims_included() -> N
 def test_a_plane_does_all_that_was_recorded() -> None:
     if not (SHARED / "sequences.jsonl.gz").exists():
         pytest.skip("the whole set of recordings is not beside this repository")
-    sequences = conformance.read(SHARED / "sequences.jsonl.gz")
+    sequences = kube_cases.read(SHARED / "sequences.jsonl.gz")
     assert [step for case in sequences for step in differing_steps(case)] == []
     assert list(filter(None, map(difference, single_cases(SHARED / "cases.jsonl.gz")))) == []

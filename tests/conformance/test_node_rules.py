@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from stretto.api.core import Node
-from stretto.api.pods import PodSpec
-from stretto.framework.contract import (
+from stretto.api.types.core import Node
+from stretto.api.types.pod import PodSpec
+from stretto.framework.contract.rule import (
     BoolArray,
     Fail,
     FilterRule,
@@ -22,14 +22,14 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.framework.diagnosis import diagnose
+from stretto.framework.engine.diagnosis import diagnose
 from stretto.framework.plugins.node_affinity import NodeAffinity
 from stretto.framework.plugins.node_name import NodeName
 from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
 from stretto.framework.plugins.taints import TaintToleration
-from stretto.state.classes import PodClass
-from stretto.state.nodes import Nodes
-from tests.sketch import a_class, look, nodes_of
+from stretto.state.classes.table import PodClass
+from stretto.state.nodes.table import Nodes
+from tests.support.small_cluster import a_class, look, nodes_of
 
 Case = dict[str, Any]
 RULES = [NodeUnschedulable({}), NodeName({}), TaintToleration({}), NodeAffinity({})]

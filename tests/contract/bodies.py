@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from stretto.api.kinds import Kind
+from stretto.api.wire.kinds import Kind
 
 
 def pod(name: str, **metadata: Any) -> bytes:

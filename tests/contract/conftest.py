@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from stretto.stores.store import Store
-from tests.contract.desk import Desk
 from tests.contract.kube_subject import kube_subject
+from tests.contract.shorthand import Desk
 from tests.contract.subjects import SUBJECTS, Subject
 
 

@@ -5,13 +5,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from stretto.api.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
+from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.base.rng import Rng
-from stretto.lab.kube.control_plane import ControlPlane
-from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.paths import collection, single
 from stretto.stores.kube.store import KubeStore
+from stretto.stores.kube.transport.options import KubeOptions
+from stretto_lab.control_plane.cluster import ControlPlane
 from tests.contract.subjects import Subject
 
 SPACES = ("contract", "a-space-before", "elsewhere", "one", "two")

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.stores.faults import NO_FAULTS
-from stretto.stores.faulty import FaultyStore
-from stretto.stores.memory import MemoryStore
-from stretto.stores.sqlite import SqliteStore
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.embedded.sqlite import SqliteStore
+from stretto.stores.faulty.odds import NO_FAULTS
+from stretto.stores.faulty.store import FaultyStore
 from stretto.stores.store import Event, EventType, Store, UnitStore, Watch
 
 HISTORY = 64

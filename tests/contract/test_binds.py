@@ -1,9 +1,9 @@
 """Binds: at most once, by uid, and nothing of the pod is lost."""
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.stores.store import Bind, Outcome
 from tests.contract import bodies
-from tests.contract.desk import CONFLICT, NOT_FOUND, SPACE, Desk, answer, written
+from tests.contract.shorthand import CONFLICT, NOT_FOUND, SPACE, Desk, answer, written
 
 
 def test_a_bind_gives_the_pod_its_node(desk: Desk) -> None:

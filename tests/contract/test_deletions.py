@@ -1,8 +1,8 @@
 """Deletions: conditions, and finalizers that hold an object."""
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.stores.store import Deletion, EventType
-from tests.contract.desk import CONFLICT, NOT_FOUND, SPACE, Desk, answer, written
+from tests.contract.shorthand import CONFLICT, NOT_FOUND, SPACE, Desk, answer, written
 
 OTHER = "00000000-0000-4000-8000-000000000000"
 HELD = ["stretto.dev/hold"]

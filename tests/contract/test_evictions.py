@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import POD_DISRUPTION_BUDGET
+from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
 from stretto.stores.store import Code, Eviction, Outcome, Record
 from tests.contract import bodies
-from tests.contract.desk import CONFLICT, NOT_FOUND, SPACE, TOO_MANY, Desk, answer, written
+from tests.contract.shorthand import CONFLICT, NOT_FOUND, SPACE, TOO_MANY, Desk, answer, written
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import InputError, TooOldError
 from stretto.stores.store import Selection
 from tests.contract import bodies
-from tests.contract.desk import SPACE, Desk, written
+from tests.contract.shorthand import SPACE, Desk, written
 
 
 def test_a_list_is_ordered_by_namespace_and_name(desk: Desk) -> None:

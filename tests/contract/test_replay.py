@@ -5,11 +5,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.base.errors import TooOldError
 from stretto.stores.store import EventType, Outcome, Patch, Record, Replies, Watch
 from tests.contract import bodies
-from tests.contract.desk import SPACE, Desk
+from tests.contract.shorthand import SPACE, Desk
 from tests.contract.subjects import Subject
 
 NAMES = "abc"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import TooOldError
 from stretto.stores.store import EventType
-from tests.contract.desk import Desk, written
+from tests.contract.shorthand import Desk, written
 
 ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED
 

@@ -2,11 +2,20 @@
 
 import json
 
-from stretto.api.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
-from stretto.api.patch import PatchType
+from stretto.api.edit.patch import PatchType
+from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, POD_DISRUPTION_BUDGET, QUEUE
 from stretto.stores.store import Outcome, Patch, Store, Update
 from tests.contract import bodies
-from tests.contract.desk import CONFLICT, EXISTS, INVALID, NOT_FOUND, SPACE, Desk, answer, written
+from tests.contract.shorthand import (
+    CONFLICT,
+    EXISTS,
+    INVALID,
+    NOT_FOUND,
+    SPACE,
+    Desk,
+    answer,
+    written,
+)
 
 OTHER = "00000000-0000-4000-8000-000000000000"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stretto.api.handover import (
+from stretto.api.types.handover_annotations import (
     ASSUMED_NODE,
     FAILED,
     HANDLED,

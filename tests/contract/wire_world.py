@@ -11,24 +11,21 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.handover import (
-    standing_of,
-)
-from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import EVENT, KINDS, POD, POD_DISRUPTION_BUDGET, SCHEDULER, Kind
-from stretto.api.patch import PatchType
+from stretto.api.edit.patch import PatchType
+from stretto.api.types.handover_annotations import standing_of
+from stretto.api.types.heads import decode_pod_head
+from stretto.api.wire.kinds import EVENT, KINDS, POD, POD_DISRUPTION_BUDGET, SCHEDULER, Kind
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
+from stretto.daemons.roles.binder import BinderPlane
+from stretto.daemons.roles.controller import ControllerPlane
+from stretto.daemons.roles.dispatcher import DispatcherConfig, DispatcherPlane
+from stretto.daemons.roles.shard import ShardConfig, ShardPlane
 from stretto.daemons.scheduler import plane_config
-from stretto.daemons.wire.binder import BinderPlane
-from stretto.daemons.wire.controller import ControllerPlane
-from stretto.daemons.wire.dispatcher import DispatcherConfig, DispatcherPlane
-from stretto.daemons.wire.shard import ShardConfig, ShardPlane
-from stretto.framework.profile import load_profile
+from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.preemption import PreemptionRules
-from stretto.stores.memory import MemoryStore
-from stretto.stores.passing import PassingStore
+from stretto.state.victims.rules import PreemptionRules
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render
 from stretto.stores.store import (
     Bind,
@@ -42,6 +39,7 @@ from stretto.stores.store import (
     Store,
     Update,
 )
+from stretto.stores.wrapper import PassingStore
 from tests.contract.wire_effects import Effects, Json, Scenario, actors_of, effect_of, note
 
 NAMES: Final = frozenset({"godel-scheduler", "default-scheduler"})

@@ -12,10 +12,19 @@ import pytest
 from click.testing import CliRunner
 
 from stretto.base.errors import ExitCode
-from stretto.cli.main import cli, known
-from stretto.explain.reasons import TIERS
+from stretto.cli.main import cli
+from stretto.cli.verbs import known
+from stretto.explain.words.reasons import TIERS
 
-PAGES = ("explain", "cli", "doctor", "plan", "story", "plugins", "topology")
+PAGES = (
+    "guides/explain",
+    "reference/cli",
+    "guides/operator/doctor",
+    "guides/plan",
+    "guides/story",
+    "guides/plugins",
+    "concepts/topology",
+)
 DOCUMENTS = tuple(f"docs/{name}.md" for name in PAGES)
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXIT = re.compile(r"^\[exit (\d+)\]$")
@@ -60,7 +69,7 @@ def test_every_console_block_does_what_it_says(
     (tmp_path / "examples").symlink_to(repo_root / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "state"))
-    monkeypatch.setattr("stretto.framework.tiers.has_numba", lambda: False)
+    monkeypatch.setattr("stretto.framework.kernels.tiers.has_numba", lambda: False)
     typed = commands_of((repo_root / name).read_text(encoding="utf-8"))
     assert typed
     for each in typed:

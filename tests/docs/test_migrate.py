@@ -7,11 +7,11 @@ import msgspec
 import pytest
 import yaml
 
+from stretto.api.checks.kinds import validate
 from stretto.api.codec import decode_as
-from stretto.api.scheduling import Queue
-from stretto.api.validation import validate
+from stretto.api.types.godel import Queue
 from stretto.base.errors import InputError
-from stretto.framework.profile import load_profile
+from stretto.framework.profile.profile import load_profile
 
 FORM = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 GIVEN = {

@@ -12,13 +12,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from stretto.api.codec import decode_as
-from stretto.api.core import Namespace, Node
-from stretto.api.pods import Pod
-from stretto.framework.exact.snapshot import Snapshot
-from stretto.state.pods import NO_SLOT
-from stretto.state.units import Cure
+from stretto.api.types.core import Namespace, Node
+from stretto.api.types.pod import Pod
+from stretto.framework.model.snapshot import Snapshot
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.units import Cure
 from stretto.testing import make_node, make_pod
-from tests.books import DELETED, MODIFIED, Books
+from tests.support.hand_fed_cluster import DELETED, MODIFIED, Books
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from stretto.framework.program import (
+from stretto.framework.compiled.devices import fgd_thresholds
+from stretto.framework.compiled.tables import (
     ASK_WIDTH,
     DEVICE_REQUESTS,
     REQUESTS,
@@ -27,10 +28,9 @@ from stretto.framework.program import (
     StaticTable,
     TypicalPods,
 )
-from stretto.framework.scores import fgd_thresholds
-from stretto.framework.selection import ranges
-from stretto.state.devices import FORMS, MAX_DEVICES, WHOLE
-from stretto.state.slots import BLOCK
+from stretto.framework.compiled.ties import ranges
+from stretto.state.rows.devices import FORMS, MAX_DEVICES, WHOLE
+from stretto.state.rows.slots import BLOCK
 
 LOG = 4096
 PORT_WORDS = 2

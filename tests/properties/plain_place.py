@@ -8,10 +8,10 @@ undone by putting a copy back.
 from math import inf
 from typing import NamedTuple
 
-from stretto.framework.kernels_numpy_point import Program, State, slot_values
-from stretto.framework.program import Batch, Choice, DevicePick, Pick, TypicalPods
-from stretto.state.devices import MAX_DEVICES, WHOLE
-from stretto.state.slots import BLOCK
+from stretto.framework.compiled.tables import Batch, Choice, DevicePick, Pick, TypicalPods
+from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
+from stretto.state.rows.devices import MAX_DEVICES, WHOLE
+from stretto.state.rows.slots import BLOCK
 from tests.properties.kernel_world import World
 
 

@@ -8,20 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework.placement import Request
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.lab.ablation import Ablation, AblationAsked, run_ablation
-from stretto.lab.ablation_plain import (
+from stretto.framework.compiled.placement import Request
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.profile.profile import load_profile
+from stretto.state.rows.slots import Slots
+from stretto.testing import make_node, make_pod
+from stretto_lab.bench.ablation.plain import (
     CopyingRuntime,
     PlainNodeList,
     ScanningRuntime,
     parts_of_new_classes,
 )
-from stretto.lab.ablation_victims import preemption
-from stretto.state.slots import Slots
-from stretto.testing import make_node, make_pod
-from tests.books import Books
+from stretto_lab.bench.ablation.score_cache import Ablation, AblationAsked, run_ablation
+from stretto_lab.bench.ablation.victims import preemption
+from tests.support.hand_fed_cluster import Books
 
 FORMS: list[dict[str, Any]] = [
     {"cpu": "500m"},

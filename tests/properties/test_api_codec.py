@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api import codec, kinds
-from stretto.api.manifests import dump_yaml, load_manifests
-from stretto.api.yaml_text import dump_document, load_documents
+from stretto.api import codec
+from stretto.api.edit.manifests import dump_yaml, load_manifests
+from stretto.api.edit.yaml_text import dump_document, load_documents
+from stretto.api.wire import kinds
 from stretto.base.errors import InputError, StrettoError
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=8)

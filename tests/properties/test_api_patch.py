@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.api.codec import without_nulls
-from stretto.api.patch import json_patch, merge_patch
-from stretto.api.strategic import strategic_merge
+from stretto.api.edit.patch import json_patch, merge_patch
+from stretto.api.edit.strategic import strategic_merge
 
 NAMES = st.sampled_from(["a", "b", "/", "~", "conditions", "taints"])
 SCALARS = st.none() | st.booleans() | st.integers(0, 3) | NAMES

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api import quantity
+from stretto.api.wire import quantity
 
 POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "e-12": -12, "E3": 3, "e+4": 4}
 NUMBERS = st.from_regex(r"[+-]?([0-9]{1,8}(\.[0-9]{0,8})?|\.[0-9]{1,8})", fullmatch=True).filter(

@@ -5,8 +5,8 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.meta import LabelSelector, SelectorRequirement
-from stretto.api.selectors import label_selector, parse_labels
+from stretto.api.wire.meta import LabelSelector, SelectorRequirement
+from stretto.api.wire.selectors import label_selector, parse_labels
 from stretto.base.errors import InputError
 
 KEYS = st.sampled_from(["a", "b", "example.com/c"])

@@ -7,11 +7,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from stretto.control.dispatcher.config import Between, QueueConfig
-from stretto.state.claims import ConflictCause
-from stretto.state.lifecycle import PodEvent, PodState, UnitState, step_pods
-from stretto.state.units import Cure, Dispatch, Setback, Unit, UnitKind, Why
-from tests.unit.dispatcher.desk import Desk, owned_by
+from stretto.control.queues.config import Between, QueueConfig
+from stretto.state.rows.lifecycle import PodEvent, PodState, UnitState, step_pods
+from stretto.state.work.claims import ConflictCause
+from stretto.state.work.units import Cure, Dispatch, Setback, Unit, UnitKind, Why
+from tests.unit.control.dispatcher.fake_cluster import Desk, owned_by
 
 QUEUES = (QueueConfig("prio", "Priority"), QueueConfig("strict", "FIFO", blocking=True))
 CURES = st.sampled_from([Cure.NONE, Cure.POD_LEFT, Cure.NODE_ADDED, Cure.ANY])

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.control.dispatcher.config import QueueConfig
-from stretto.state.lifecycle import UnitState
-from stretto.state.units import Cure, Dispatch
-from tests.unit.dispatcher.desk import Desk
+from stretto.control.queues.config import QueueConfig
+from stretto.state.rows.lifecycle import UnitState
+from stretto.state.work.units import Cure, Dispatch
+from tests.unit.control.dispatcher.fake_cluster import Desk
 
 Sizes = tuple[int, ...]
 """What the pods of a unit ask for; the size is the class too."""

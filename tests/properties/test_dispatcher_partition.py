@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.control.dispatcher.deal import Deal, Pieces
-from stretto.control.dispatcher.partition import Partitions
-from stretto.state.slots import BLOCK, Slots
+from stretto.control.scheduler.even_shares import Deal, Pieces
+from stretto.control.scheduler.partition import Partitions
+from stretto.state.rows.slots import BLOCK, Slots
 
 SHARDS = st.sets(st.integers(0, 5), min_size=1)
 CHANGES = st.lists(

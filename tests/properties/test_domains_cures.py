@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 
 from stretto.base.rng import Rng
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.state.units import Cure
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.profile.profile import load_profile
+from stretto.state.work.units import Cure
 from tests.properties.between_world import Shape, World, shapes
 
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 
 from stretto.base.rng import Rng
-from stretto.framework.diagnosis import diagnose
-from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Runtime
+from stretto.framework.engine.diagnosis import diagnose
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto.framework.profile.profile import load_profile
 from tests.properties.between_world import Shape, World, shapes
 
 

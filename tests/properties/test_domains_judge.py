@@ -10,16 +10,16 @@ from hypothesis import given, settings
 
 from stretto.base.rng import Rng
 from stretto.control.binder.conflicts import Judge
-from stretto.framework.domains.referee import Referee
-from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.placement import Request
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.framework.tiers import has_numba, kernel
-from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan
-from stretto.state.lifecycle import PodState
-from tests.pleas import plan_of, wait_for
+from stretto.framework.affinity.recheck import Referee
+from stretto.framework.compiled.placement import Request
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.kernels.tiers import has_numba, kernel
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto.framework.profile.profile import load_profile
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan
 from tests.properties.between_world import Shape, World, shapes
+from tests.support.plans import plan_of, wait_for
 
 
 class Court:

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework.kernels_numpy import choose
-from stretto.framework.placement import Placement, Request
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.framework.tiers import has_numba
-from stretto.state.lifecycle import PodState
-from stretto.state.slots import BLOCK
+from stretto.framework.compiled.placement import Placement, Request
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.kernels.numpy.place import choose
+from stretto.framework.kernels.tiers import has_numba
+from stretto.framework.profile.profile import load_profile
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.slots import BLOCK
 from tests.properties.between_world import Shape, World, shapes
 
 TIERS = ("numpy", *(["numba"] if has_numba() else []))

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.core import Node
-from stretto.api.pods import Toleration
-from stretto.api.selectors import NodeTerm, node_term
-from stretto.framework.contract import View
+from stretto.api.types.core import Node
+from stretto.api.types.pod import Toleration
+from stretto.api.wire.selectors import NodeTerm, node_term
+from stretto.framework.contract.rule import View
 from stretto.framework.plugins.node_affinity import NodeAffinity
 from stretto.framework.plugins.node_name import NodeName
 from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
 from stretto.framework.plugins.taints import TaintToleration
-from stretto.state import static_rows
-from stretto.state.classes import PodClass
-from stretto.state.eligibility import Eligibility
-from stretto.state.nodes import Nodes
-from tests.sketch import a_class, a_node, affinity, look, term
+from stretto.state.classes.table import PodClass
+from stretto.state.nodes import static_rows
+from stretto.state.nodes.eligibility import Eligibility
+from stretto.state.nodes.table import Nodes
+from tests.support.small_cluster import a_class, a_node, affinity, look, term
 
 TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -6,14 +6,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api import codec, kinds
-from stretto.api.kinds import NODE, POD
-from stretto.api.pods import Pod
-from stretto.lab.conformance import fields
+from stretto.api import codec
+from stretto.api.types.pod import Pod
+from stretto.api.wire import kinds
+from stretto.api.wire.kinds import NODE, POD
 from stretto.stores.store import Deletion
 from stretto.testing import make_node
-from tests.exact_sketch import HOST, ZONE, pod, thing
-from tests.parity import Parity
+from stretto_lab.conformance.kube_cases import fields
+from tests.support.parity_cluster import HOST, ZONE, pod, thing
+from tests.support.parity_plane import Parity
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.framework.exact.pod_facts import key_of
-from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.exact.snapshot import Snapshot
-from stretto.lab import conformance
-from stretto.lab.conformance import Case, Fields, decoded, fields
+from stretto.framework.model.pod_facts import key_of
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto_lab.conformance import kube_cases
+from stretto_lab.conformance.kube_cases import Case, Fields, decoded, fields
 
 DATA = Path(__file__).resolve().parents[1] / "conformance" / "data"
 CASES = [
     case
-    for case in conformance.read(DATA / "cases.jsonl.gz")
+    for case in kube_cases.read(DATA / "cases.jsonl.gz")
     if case.pod is not None and len(case.nodes) > 1 and case.pods
 ]
 

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.api.codec import decode_as
-from stretto.api.core import Node
-from stretto.api.kinds import NODE, POD
-from stretto.framework.exact.nodes import NodeColumns
-from stretto.framework.exact.plugins import image_locality
-from stretto.framework.placement import Request
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Runtime
+from stretto.api.types.core import Node
+from stretto.api.wire.kinds import NODE, POD
+from stretto.framework.compiled.placement import Request
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.model.nodes import NodeColumns
+from stretto.framework.plugins.parity import image_locality
+from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
 

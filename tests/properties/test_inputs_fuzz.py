@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
-from stretto.inputs.azure_vm import load_vms
-from stretto.inputs.feed import materialise
-from stretto.inputs.manifests import load_objects
-from stretto.inputs.openb import load_nodes, load_pods
-from stretto.inputs.philly import load_jobs
-from stretto.inputs.scenario import load_scenario
-from stretto.inputs.scenario_schema import (
+from stretto.inputs.neutral.shapes import nodes_like
+from stretto.inputs.objects.manifests import load_objects
+from stretto.inputs.scenario.feed import materialise
+from stretto.inputs.scenario.read import load_scenario
+from stretto.inputs.scenario.schema import (
     ArrivalSpec,
     FleetSpec,
     NodeShapeSpec,
@@ -28,7 +26,9 @@ from stretto.inputs.scenario_schema import (
     SyntheticPods,
     WorkloadSpec,
 )
-from stretto.inputs.shapes import nodes_like
+from stretto.inputs.traces.azure_vm import load_vms
+from stretto.inputs.traces.openb.reader import load_nodes, load_pods
+from stretto.inputs.traces.philly import load_jobs
 
 
 def run_scenario(path: Path) -> object:

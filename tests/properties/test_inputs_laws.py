@@ -5,13 +5,18 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.names import is_dns_subdomain
+from stretto.api.wire.names import is_dns_subdomain
 from stretto.base.rng import Rng
-from stretto.inputs.arrivals import numbered_units
-from stretto.inputs.fleet import Fleet, FleetNode, FleetPod
-from stretto.inputs.objects import object_name
-from stretto.inputs.openb_protocol import protocol_input, typical_pods
-from stretto.inputs.workloads import Diurnal, diurnal_times, poisson_times, synthetic_nodes
+from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
+from stretto.inputs.objects.objects import object_name
+from stretto.inputs.scenario.arrivals import numbered_units
+from stretto.inputs.scenario.workloads import (
+    Diurnal,
+    diurnal_times,
+    poisson_times,
+    synthetic_nodes,
+)
+from stretto.inputs.traces.openb.protocol import protocol_input, typical_pods
 
 PODS = st.lists(
     st.tuples(st.integers(1, 9), st.integers(0, 3), st.sampled_from([1, 500, 1000])),

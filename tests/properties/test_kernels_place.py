@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from stretto.framework.kernels_numpy_point import Program, State, slot_values
-from stretto.framework.program import Batch
-from stretto.framework.tiers import Kernel, has_numba, kernel
+from stretto.framework.compiled.tables import Batch
+from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
+from stretto.framework.kernels.tiers import Kernel, has_numba, kernel
 from tests.properties.kernel_world import (
     Shape,
     World,

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stretto.framework import formulas_devices as formulas
-from stretto.framework import kernels_numpy
-from stretto.framework.kernels_numpy_point import Program, State, slot_values
-from stretto.framework.scores import FGD_NOISE, fgd_thresholds
-from stretto.framework.tiers import has_numba, kernel
-from stretto.state.devices import MAX_DEVICES
-from stretto.state.slots import BLOCK
+from stretto.framework.compiled import devices as formulas
+from stretto.framework.compiled.devices import FGD_NOISE, fgd_thresholds
+from stretto.framework.kernels.numpy import place
+from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
+from stretto.framework.kernels.tiers import has_numba, kernel
+from stretto.state.rows.devices import MAX_DEVICES
+from stretto.state.rows.slots import BLOCK
 from tests.properties.kernel_world import Shape, World, make_world, shapes
 from tests.properties.plain_place import plain_fragmentation
 
@@ -33,15 +33,15 @@ def size_of(world: World) -> int:
 @settings(max_examples=100)
 def test_the_compiled_row_and_the_compiled_slots_equal_numpy(shape: Shape) -> None:
     kernel("numba")  # forgets what was compiled from other sources
-    from stretto.framework import kernels_point, kernels_rows
+    from stretto.framework.kernels.place import rows, slot_value
 
     world = world_of(shape)
     size = size_of(world)
     row, peak = np.zeros(size, np.int16), np.zeros(size // BLOCK, np.int16)
     for c in range(shape.classes):
         expected = slot_values(Program(*world.program), c, slice(0, size), State(*world.state))
-        kernels_rows.rebuild(*world.program, c, world.state, row, peak)
-        slots = [kernels_point.slot_value(*world.program, c, s, world.state) for s in range(size)]
+        rows.rebuild(*world.program, c, world.state, row, peak)
+        slots = [slot_value.slot_value(*world.program, c, s, world.state) for s in range(size)]
         assert slots == expected.tolist()
         assert row.tolist() == expected.tolist()
         assert peak.tolist() == expected.reshape(-1, BLOCK).max(axis=1).tolist()
@@ -62,12 +62,12 @@ def test_replaying_changes_gives_the_rebuilt_row(shape: Shape) -> None:
     world, rng = world_of(shape), np.random.default_rng(shape.seed)
     program, state, size = Program(*world.program), State(*world.state), size_of(world)
     row, peak = np.zeros(size, np.int16), np.zeros(size // BLOCK, np.int16)
-    kernels_numpy.rebuild(program, 0, state, row, peak)
+    place.rebuild(program, 0, state, row, peak)
     dirty = rng.integers(0, size, 9)
     state.free[:, dirty] = rng.integers(-50, 4000, (shape.resources, 9))
-    kernels_numpy.replay(program, 0, state, row, peak, dirty)
+    place.replay(program, 0, state, row, peak, dirty)
     patched = row.copy(), peak.copy()
-    kernels_numpy.rebuild(program, 0, state, row, peak)
+    place.rebuild(program, 0, state, row, peak)
     assert [part.tolist() for part in patched] == [row.tolist(), peak.tolist()]
 
 

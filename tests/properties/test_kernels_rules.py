@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework.contract import View
+from stretto.framework.compiled.typical import PodKind, typical_pods
+from stretto.framework.contract.rule import View
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.plugins.table import RULES
-from stretto.framework.profile import Profile, load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.framework.tiers import has_numba
-from stretto.framework.typical import PodKind, typical_pods
-from stretto.state.classes import PodClass
-from tests.slots_sketch import SlotSketch
+from stretto.framework.profile.profile import Profile, load_profile
+from stretto.state.classes.table import PodClass
+from tests.support.slot_cluster import SlotSketch
 
 pytestmark = pytest.mark.timeout(300)  # the first example may compile the kernels
 

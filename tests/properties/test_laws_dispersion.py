@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api.kinds import NODE
+from stretto.api.wire.kinds import NODE
 from stretto.base.rng import Rng
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod

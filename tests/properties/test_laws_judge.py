@@ -6,21 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.api.codec import decode_as
-from stretto.api.node import CustomNodeResource
+from stretto.api.types.cnr import CustomNodeResource
 from stretto.control.binder.conflicts import Judge, Judgement
-from stretto.state.claims import CommitMode, ConflictMode, Plan
-from stretto.state.invariants import (
+from stretto.state.classes.annotations import CPU_ENHANCEMENT
+from stretto.state.numa.ledger import with_zones
+from stretto.state.queries.invariants import (
     devices_equal_rows,
     ledger_equals_rows,
     overcommitted,
     ports_equal_rows,
     zones_equal_rows,
 )
-from stretto.state.topology import with_zones
-from stretto.state.topology_notes import CPU_ENHANCEMENT
+from stretto.state.work.claims import CommitMode, ConflictMode, Plan
 from stretto.testing import make_node, make_pod, make_report, numa_notes
-from tests.books import MODIFIED, Books
-from tests.pleas import plan_of, wait_for
+from tests.support.hand_fed_cluster import MODIFIED, Books
+from tests.support.plans import plan_of, wait_for
 
 SOCKET = '{"align_by_socket": "true"}'
 FORMS: list[dict[str, Any]] = [

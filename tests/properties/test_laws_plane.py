@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.state import classes as classes_module
-from stretto.stores.sqlite import SqliteStore
-from tests.voyage import LOSSES, MOVES, Move, Voyage, fixed_script, sailed
+from stretto.state.classes import table as classes_module
+from stretto.stores.embedded.sqlite import SqliteStore
+from tests.support.scripted_plane import LOSSES, MOVES, Move, Voyage, fixed_script, sailed
 
 scripts = st.lists(
     st.tuples(st.sampled_from(MOVES), st.integers(0, 6), st.integers(0, 5)), max_size=40

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework import class_cache as module
-from stretto.framework.placement import Request
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.framework.tiers import has_numba
-from stretto.state.cluster import Cluster
+from stretto.framework.compiled.placement import Request
+from stretto.framework.engine import score_cache as module
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.kernels.tiers import has_numba
+from stretto.framework.profile.profile import load_profile
+from stretto.state.cluster.cluster import Cluster
 from stretto.testing import make_node, make_pod
-from tests.books import DELETED, MODIFIED, Books
+from tests.support.hand_fed_cluster import DELETED, MODIFIED, Books
 
 PROFILES = [
     "default",

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.api.codec import decode_as
-from stretto.api.kinds import CSI_NODE
-from stretto.api.pods import Pod
-from stretto.framework.exact.decision import Decision
+from stretto.api.types.pod import Pod
+from stretto.api.wire.kinds import CSI_NODE
+from stretto.framework.parity.decision import Decision
 from stretto.testing import make_node, make_pod
-from tests.parity import library_of
-from tests.preempting import clean
-from tests.volume_site import HOST, ZONE, Site
+from tests.support.parity_plane import library_of
+from tests.support.preemption_plane import clean
+from tests.support.volume_plane import HOST, ZONE, Site
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NODES, CLAIMS = 3, 6

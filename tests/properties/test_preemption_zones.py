@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, POD
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD
 from stretto.base.rng import Rng
-from stretto.state.invariants import overcommitted
+from stretto.state.queries.invariants import overcommitted
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 

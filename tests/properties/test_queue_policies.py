@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.control.dispatcher.config import Between, DispatcherConfig, QueueConfig
-from stretto.inputs.philly import PhillyJob
-from stretto.sim.philly import replay_jobs
+from stretto.control.queues.config import Between, DispatcherConfig, QueueConfig
+from stretto.inputs.traces.philly import PhillyJob
+from stretto.sim.traces.philly import replay_jobs
 from stretto.testing import Harness, make_node, make_pod
-from tests.references import pool
+from tests.support.references import pool
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.control.dispatcher.config import QueueConfig
-from stretto.control.dispatcher.reclaim import Asked, Running, Team, decide
-from stretto.control.dispatcher.tree import Tree
-from tests.references.reclaim import Pod, Scene
-from tests.unit.dispatcher.desk import FlatPool
+from stretto.control.queues.config import QueueConfig
+from stretto.control.queues.reclaim import Asked, Running, Team, decide
+from stretto.control.queues.tree import Tree
+from tests.support.references.reclaim import Pod, Scene
+from tests.unit.control.dispatcher.fake_cluster import FlatPool
 
 PARENTS = {"a": "top", "b": "top", "c": "root", "top": "root"}
 QUEUES = st.sampled_from(["b", "b", "c", "a", "top"])

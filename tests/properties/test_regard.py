@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.framework.exact.plugins.inter_pod_affinity import raw_scores
-from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.profile import Profile, load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.state.domain_terms import Regard
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto.framework.plugins.parity.inter_pod_affinity import raw_scores
+from stretto.framework.profile.profile import Profile, load_profile
+from stretto.state.classes.terms import Regard
 from tests.properties.between_world import Shape, World, shapes
 
 

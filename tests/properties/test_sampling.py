@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.base.errors import InputError
-from stretto.framework.profile import load_profile
-from stretto.framework.sampling import Sampling
-from stretto.state.nodes import Nodes
+from stretto.framework.engine.sampling import Sampling
+from stretto.framework.profile.profile import load_profile
+from stretto.state.nodes.table import Nodes
 from stretto.testing import Harness, make_node, make_pod
 
 Step = tuple[str, int]

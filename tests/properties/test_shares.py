@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.state.shares import NOTHING, Shares
+from stretto.state.rows.shares import NOTHING, Shares
 
 CLAIMS = st.lists(
     st.tuples(

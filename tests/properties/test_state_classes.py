@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.effective import host_ports, requests
-from stretto.api.heads import decode_pod_head
+from stretto.api.types.effective_requests import host_ports, requests
+from stretto.api.types.heads import decode_pod_head
 from stretto.base.rng import Rng
-from stretto.state import classes as module
-from stretto.state.classes import Classes, decode_spec
-from stretto.state.resources import Resources
+from stretto.state.classes import table as module
+from stretto.state.classes.table import Classes, decode_spec
+from stretto.state.rows.resources import Resources
 
 CPU_SPELLINGS = [("1", "1000m", "1.0", "1e0"), ("500m", "0.5", "5e-1"), ("2", "2000m")]
 MEMORY_SPELLINGS = [("1Gi", "1024Mi", "1073741824"), ("1M", "1000k", "1e6"), ("0", "0Mi")]

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.kinds import NODE, POD, Kind
+from stretto.api.wire.kinds import NODE, POD, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import TooOldError
 from stretto.base.rng import Rng
 from stretto.control.pump import Pump
-from stretto.state import classes as classes_module
-from stretto.state.cluster import Cluster
-from stretto.state.invariants import check_all
-from stretto.stores.memory import MemoryStore
+from stretto.state.classes import table as classes_module
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.invariants import check_all
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Bind, Deletion, Event, Patch, Update, Watch
 from stretto.testing import make_node, make_pod
-from tests.books import portrait
+from tests.support.hand_fed_cluster import portrait
 
 FORMS = [
     {"cpu": "1"},

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.state.slots import BLOCK, Slots
+from stretto.state.rows.slots import BLOCK, Slots
 
 #: (zone to add to, or None to remove; which of the live ones)
 moves = st.lists(st.tuples(st.sampled_from(["a", "b", "c", None]), st.integers(0, 10**6)))

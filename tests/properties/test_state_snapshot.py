@@ -4,14 +4,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stretto.api.effective import ANY_ADDRESS, HostPort
-from stretto.state import columns as columns_module
-from stretto.state import ledger as ledger_module
-from stretto.state.columns import Columns
-from stretto.state.devices import DeviceRequest
-from stretto.state.ledger import Ledger
-from stretto.state.resources import SCAN_LIMIT
-from tests.books import same_columns
+from stretto.api.types.effective_requests import ANY_ADDRESS, HostPort
+from stretto.state.rows import ledger as ledger_module
+from stretto.state.rows import snapshot as columns_module
+from stretto.state.rows.devices import DeviceRequest
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.resources import SCAN_LIMIT
+from stretto.state.rows.snapshot import Columns
+from tests.support.hand_fed_cluster import same_columns
 
 GPU = "nvidia.com/gpu"
 Move = tuple[str, int, int]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api.kinds import NODE
-from stretto.framework.profile import load_profile
+from stretto.api.wire.kinds import NODE
+from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 

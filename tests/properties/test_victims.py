@@ -3,11 +3,12 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stretto.framework import kernels_many, kernels_victims, victims_numpy
-from stretto.framework.exact.decision import Preemption
-from stretto.framework.rehearsal import Candidate, Preemptor
-from stretto.framework.victims_numpy import Hit
-from stretto.state.victims import Victims
+from stretto.framework.compiled.one_node import Candidate, Preemptor
+from stretto.framework.kernels.numpy import victims
+from stretto.framework.kernels.numpy.victims import Hit
+from stretto.framework.kernels.victims import best_of_many, search
+from stretto.framework.parity.decision import Preemption
+from stretto.state.victims.index import Victims
 from tests.properties.victim_world import CALM, World, same
 
 seeds = st.integers(0, 1 << 30)
@@ -25,8 +26,8 @@ def test_both_tiers_find_what_rehearsing_every_node_finds(
         preemptor = world.preemptor()
         world.victims.sync(world.now)
         wanted, plain = world.wanted(preemptor), world.plainly(preemptor)
-        assert same(victims_numpy.search(world.index, wanted, world.limits), plain)
-        assert same(kernels_victims.search(world.index, wanted, world.limits), plain)
+        assert same(victims.search(world.index, wanted, world.limits), plain)
+        assert same(search.search(world.index, wanted, world.limits), plain)
         world.change()
 
 
@@ -40,7 +41,7 @@ def test_the_node_and_its_victims_are_those_of_kube_schedulers_search(
         preemptor = world.preemptor()
         world.victims.sync(world.now)
         decision = world.as_upstream_decides(preemptor)
-        hit = kernels_victims.search(world.index, world.wanted(preemptor), world.limits)
+        hit = search.search(world.index, world.wanted(preemptor), world.limits)
         if not len(decision.feasible):
             assert decision.preemption is not None
             assert agrees(world, hit, decision.preemption)
@@ -82,7 +83,7 @@ def test_many_that_are_alike_get_what_each_would_get_after_the_other(
         world.victims.sync(world.now)
     known = together.victims.most, together.victims.counted_as_safe()
     wanted = together.wanted(preemptor)
-    hits = kernels_many.search_many(together.index, wanted, together.limits, known, 12)
+    hits = best_of_many.search_many(together.index, wanted, together.limits, known, 12)
     assert one_by_one(alone, twin, 12) == hits
     rows = [row for hit in hits for row in (*hit.victims, *hit.displaced)]
     together.victims.taken(rows, [hit.slot for hit in hits])
@@ -93,7 +94,7 @@ def one_by_one(world: World, preemptor: Preemptor, count: int) -> list[Candidate
     """Search, promise, and search again."""
     hits = []
     for _ in range(count):
-        hit = victims_numpy.search(world.index, world.wanted(preemptor), world.limits)
+        hit = victims.search(world.index, world.wanted(preemptor), world.limits)
         if hit is None:
             break
         rows = (*hit.victims, *hit.displaced)

@@ -8,27 +8,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api.kinds import POD, POD_DISRUPTION_BUDGET
+from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
-from stretto.framework.exact.decision import Decision
-from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.finder import VictimFinder, search_of
-from stretto.framework.preemption_words import preemption_words
-from stretto.framework.profile import load_profile
-from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal, best
-from stretto.framework.runtime import Engine
-from stretto.framework.staged_runtime import StagedRuntime
-from stretto.state.budgets import BudgetLedger
-from stretto.state.claims import NO_ROWS, Plan
-from stretto.state.evictions import EvictionCause, Leaving
-from stretto.state.lifecycle import PodState
-from stretto.state.whole import apply_objects
+from stretto.framework.compiled.one_node import Candidate, Preemptor, Rehearsal, best
+from stretto.framework.engine.runtime import Engine
+from stretto.framework.groups.runtime import StagedRuntime
+from stretto.framework.parity.decision import Decision
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto.framework.preemption.explain import preemption_words
+from stretto.framework.preemption.finder import VictimFinder, search_of
+from stretto.framework.profile.profile import load_profile
+from stretto.state.ingest.whole_objects import apply_objects
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.work.claims import NO_ROWS, Plan
+from stretto.state.work.evictions import EvictionCause, Leaving
 from stretto.stores.store import Event
 from stretto.testing import make_pod
-from tests.books import ADDED, MODIFIED
 from tests.properties import between_world
 from tests.properties.between_world import Shape, shapes
+from tests.support.hand_fed_cluster import ADDED, MODIFIED
 
 PRIORITIES = (0, 3, 3, 7, 20)
 CLAIMS = "no new claims to deallocate, "

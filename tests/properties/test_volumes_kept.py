@@ -7,20 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.api.codec import decode_as
-from stretto.api.core import Node
-from stretto.api.pods import Pod
-from stretto.api.storage import (
+from stretto.api.types.core import Node
+from stretto.api.types.pod import Pod
+from stretto.api.types.storage import (
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
 )
-from stretto.framework.exact.claims import claims_of
-from stretto.framework.exact.plugins.node_volume_limits import LimitCheck
-from stretto.framework.exact.snapshot import Snapshot
-from stretto.framework.exact.status import SUCCESS
-from stretto.framework.exact.volumes import Binder
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import SUCCESS
+from stretto.framework.plugins.parity.node_volume_limits import LimitCheck
+from stretto.framework.volume_binder.claims import claims_of
+from stretto.framework.volume_binder.volumes import Binder
 from stretto.state.objects import BIND_COMPLETED, SELECTED_NODE
 
 CLASSES = ("local", "made")

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api.kinds import (
+from stretto.api.wire.kinds import (
     CSI_NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -13,10 +13,10 @@ from stretto.api.kinds import (
     STORAGE_CLASS,
     Kind,
 )
-from stretto.framework.profile import load_profile
-from stretto.framework.volume_runtime import VolumeRuntime
+from stretto.framework.profile.profile import load_profile
+from stretto.framework.volumes.runtime import VolumeRuntime
+from stretto.state.ingest.whole_objects import read_object
 from stretto.state.objects import identity_of
-from stretto.state.whole import read_object
 from stretto.testing import Harness, make_node, make_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

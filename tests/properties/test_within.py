@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.framework import within_numpy
-from stretto.framework.kernels_numpy_point import Program, State, slot_values
-from stretto.framework.program import DevicePick
-from stretto.framework.zone_program import (
+from stretto.framework.compiled.group_tables import (
     Caps,
     Job,
     Search,
@@ -20,11 +17,14 @@ from stretto.framework.zone_program import (
     no_zone_asks,
     no_zones,
 )
-from stretto.state.devices import MAX_DEVICES
-from stretto.state.topology import ZONE_WIDTH, zones_of
+from stretto.framework.compiled.tables import DevicePick
+from stretto.framework.kernels.numpy import groups
+from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
+from stretto.state.numa.ledger import ZONE_WIDTH, zones_of
+from stretto.state.rows.devices import MAX_DEVICES
 from tests.properties.kernel_world import World, make_world, shapes
 
-kernels_within = pytest.importorskip("stretto.framework.kernels_within")
+kernels_within = pytest.importorskip("stretto.framework.kernels.groups.place")
 
 
 def zones_on(world: World, rng: np.random.Generator) -> Zones:
@@ -91,7 +91,7 @@ def run_both(seed: int, world: World, *, bound: bool) -> tuple[World, Work, Worl
     tried = kernels_within.place_within(
         world.program, world.state, *work, world.log, world.log_state, pick, rows
     )
-    again = within_numpy.place_within(
+    again = groups.place_within(
         other.program, other.state, same, (other.log, other.log_state), pick
     )
     assert tried == again

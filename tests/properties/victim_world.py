@@ -6,25 +6,32 @@ from typing import Any
 import numpy as np
 
 from stretto.api import codec
-from stretto.api.core import Node
-from stretto.api.kinds import POD, POD_DISRUPTION_BUDGET
-from stretto.api.pods import Pod
+from stretto.api.types.core import Node
+from stretto.api.types.pod import Pod
+from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.clock import timestamp
 from stretto.base.rng import Rng
-from stretto.framework.exact.decision import Decision
-from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.exact.snapshot import Snapshot
-from stretto.framework.rehearsal import Candidate, Preemptor, Rehearsal
-from stretto.framework.victims_numpy import Hit, Index, Limits, Wanted, set_arrays, standing_of
-from stretto.state.budgets import BudgetLedger
-from stretto.state.evictions import EvictionCause, Leaving
-from stretto.state.lifecycle import PodState
-from stretto.state.preemption import PreemptionRules
-from stretto.state.victims import Victims
-from stretto.state.whole import apply_objects
+from stretto.framework.compiled.one_node import Candidate, Preemptor, Rehearsal
+from stretto.framework.kernels.numpy.victims import (
+    Hit,
+    Index,
+    Limits,
+    Wanted,
+    set_arrays,
+    standing_of,
+)
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.parity.decision import Decision
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto.state.ingest.whole_objects import apply_objects
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.index import Victims
+from stretto.state.victims.rules import PreemptionRules
+from stretto.state.work.evictions import EvictionCause, Leaving
 from stretto.stores.store import Event
 from stretto.testing import make_node, make_pod
-from tests.books import ADDED, DELETED, MODIFIED, Books
+from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, Books
 
 PRIORITIES = (-5, 0, 3, 7, 7, 100)
 APPS = ("web", "db", "batch")

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.inputs.azure_vm import AzureVm, Lifetime, load_vms, vm_pods
-from stretto.inputs.shapes import nodes_like
-from stretto.sim.azure import AzureStudy, simulate_azure
+from stretto.inputs.neutral.shapes import nodes_like
+from stretto.inputs.traces.azure_vm import AzureVm, Lifetime, load_vms, vm_pods
 from stretto.sim.engine import Unfit
-from tests.references import hosts
+from stretto.sim.traces.azure import AzureStudy, simulate_azure
+from tests.support.references import hosts
 
 #: The first of these compiles the kernels where nobody has done so yet.
 pytestmark = pytest.mark.timeout(240)

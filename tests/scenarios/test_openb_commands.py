@@ -174,8 +174,8 @@ def test_an_interrupted_simulation_keeps_a_partial_report(
 def test_an_interrupted_comparison_keeps_the_runs_that_are_done(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from stretto.sim.openb import Asked, Study
-    from stretto.sim.openb import Run as Done
+    from stretto.sim.comparison.scene import Asked, Study
+    from stretto.sim.comparison.scene import Run as Done
 
     make = Study.run
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from stretto.inputs.openb import load_openb
-from stretto.inputs.openb_protocol import PUBLISHED_SEEDS
-from stretto.sim.compare import compare
-from stretto.sim.openb import Asked, Run, Study
+from stretto.inputs.traces.openb.protocol import PUBLISHED_SEEDS
+from stretto.inputs.traces.openb.reader import load_openb
+from stretto.sim.comparison.published import TOLERANCE, agreement, read_published
+from stretto.sim.comparison.scene import Asked, Run, Study
+from stretto.sim.comparison.seeds import compare
 from stretto.sim.policies import STUDY
-from stretto.sim.published import TOLERANCE, agreement, read_published
 
 #: The first of these compiles the kernels where nobody has done so yet.
 pytestmark = pytest.mark.timeout(240)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from stretto.base.rng import Rng
-from stretto.inputs.fleet import Fleet, FleetPod
-from stretto.inputs.openb import load_openb
-from stretto.inputs.openb_figures import bundled_openb
-from stretto.inputs.openb_protocol import Order
-from stretto.sim.fragmentation import Decisions
-from stretto.sim.openb import Asked, Study
+from stretto.inputs.neutral.fleet import Fleet, FleetPod
+from stretto.inputs.traces.openb.figures import bundled_openb
+from stretto.inputs.traces.openb.protocol import Order
+from stretto.inputs.traces.openb.reader import load_openb
+from stretto.sim.comparison.fragmentation import Decisions
+from stretto.sim.comparison.scene import Asked, Study
 from stretto.sim.policies import STUDY
-from tests.references import openb as reference
+from tests.support.references import openb as reference
 
 #: The first of these compiles the kernels where nobody has done so yet.
 pytestmark = pytest.mark.timeout(240)

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.inputs.fleet import Fleet, FleetNode, FleetPod
-from stretto.inputs.openb import load_openb
-from stretto.inputs.shapes import matching_nodes
+from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
+from stretto.inputs.neutral.shapes import matching_nodes
+from stretto.inputs.traces.openb.reader import load_openb
 from stretto.sim.engine import Unfit
-from stretto.sim.openb_replay import ReplayReport, ReplayStudy, replay_openb
-from tests.references import hosts
+from stretto.sim.traces.openb import ReplayReport, ReplayStudy, replay_openb
+from tests.support.references import hosts
 
 #: The first of these compiles the kernels where nobody has done so yet.
 pytestmark = pytest.mark.timeout(240)

@@ -8,9 +8,9 @@ import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.base.rng import Rng
-from stretto.inputs.philly import PhillyJob, load_jobs
-from stretto.sim.philly import replay_jobs, simulate_philly
-from tests.references import pool
+from stretto.inputs.traces.philly import PhillyJob, load_jobs
+from stretto.sim.traces.philly import replay_jobs, simulate_philly
+from tests.support.references import pool
 
 #: The first of these compiles the kernels where nobody has done so yet.
 pytestmark = pytest.mark.timeout(240)

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import POD, QUEUE
+from stretto.api.wire.kinds import POD, QUEUE
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.control.dispatcher.config import Between, DispatcherConfig, QueueConfig
+from stretto.control.queues.config import Between, DispatcherConfig, QueueConfig
 from stretto.stores.store import Bind
 from stretto.testing import Harness, make_node, make_pod
 

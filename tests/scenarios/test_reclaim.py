@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import POD_DISRUPTION_BUDGET, QUEUE
+from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET, QUEUE
 from stretto.testing import Harness, make_node, make_pod
 
 #: The first of these compiles the kernels where nobody has done so yet.

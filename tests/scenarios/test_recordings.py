@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.cli.main import cli
-from stretto.sim.gauge import Gauge
+from stretto.sim.occupancy import Gauge
 
 MONDAY = Path(__file__).resolve().parents[2] / "examples" / "recordings" / "monday.jsonl.gz"
 

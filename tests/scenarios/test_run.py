@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.cli.main import cli
-from stretto.explain.records import Records
+from stretto.explain.records.records import Records
 
 SMALL = """
 name: small

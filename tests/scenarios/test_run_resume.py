@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
-from stretto.explain.records import Records
-from stretto.explain.scene import LoadedRun
-from stretto.state.invariants import check_all
-from stretto.stores.sqlite import SqliteStore
+from stretto.explain.records.records import Records
+from stretto.explain.why.scene import LoadedRun
+from stretto.state.queries.invariants import check_all
+from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.testing import make_node
 
 MANY = """

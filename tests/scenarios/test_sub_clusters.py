@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from stretto.api.kinds import NODE
+from stretto.api.wire.kinds import NODE
 from stretto.base.errors import InputError
 from stretto.cli.main import cli
-from stretto.control.dispatcher.config import QueueConfig, dispatcher_config
-from stretto.daemons.watched import metrics_of
-from stretto.explain.scene import live_scene
-from stretto.explain.units import LoopFacts, Work, shard_facts
-from stretto.explain.why import explain_pod
-from stretto.framework.profile import Profile, load_profile
+from stretto.control.queues.config import QueueConfig, dispatcher_config
+from stretto.daemons.metrics import metrics_of
+from stretto.explain.metrics.shards import LoopFacts, Work, shard_facts
+from stretto.explain.why.scene import live_scene
+from stretto.explain.why.why import explain_pod
+from stretto.framework.profile.profile import Profile, load_profile
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 

@@ -6,12 +6,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET
-from stretto.control.reporter import ReportConfig
+from stretto.api.wire.kinds import NODE, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET
+from stretto.control.reporting.reporter import ReportConfig
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod
-from tests.exact_sketch import pod
-from tests.unit.exact.test_bad_input import LONG, MANY, RAW, REQUIRED, WISHES, on_nodes, volume
+from tests.support.parity_cluster import pod
+from tests.unit.framework.parity.test_bad_input import (
+    LONG,
+    MANY,
+    RAW,
+    REQUIRED,
+    WISHES,
+    on_nodes,
+    volume,
+)
 
 SAYS_MORE = {
     "a limit that is no integer under Gt": "expected exactly one integer for Gt",

@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
-from stretto.control.dispatcher.config import QueueConfig, dispatcher_config
+from stretto.control.queues.config import QueueConfig, dispatcher_config
 from stretto.control.scheduler.loop import Loop
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Runtime
+from stretto.framework.engine.runtime import Runtime
+from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig, Step
-from stretto.state.claims import ConflictCause
-from stretto.stores.faults import FaultOdds
-from stretto.stores.faulty import FaultyStore
+from stretto.state.work.claims import ConflictCause
+from stretto.stores.faulty.odds import FaultOdds
+from stretto.stores.faulty.store import FaultyStore
 from stretto.stores.store import Bind, Deletion, Outcome, Patch, Update
 from stretto.testing import Harness, make_node, make_pod
 

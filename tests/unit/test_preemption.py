@@ -5,12 +5,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import NODE, POD, PRIORITY_CLASS
-from stretto.state.evictions import EvictionCause, EvictionOrder
-from stretto.state.lifecycle import PodState
+from stretto.api.wire.kinds import NODE, POD, PRIORITY_CLASS
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod
-from tests.preempting import budget, clean, harness, held, high, let_go, low, running, state
+from tests.support.preemption_plane import (
+    budget,
+    clean,
+    harness,
+    held,
+    high,
+    let_go,
+    low,
+    running,
+    state,
+)
 
 EXACT = {"rules": "exact", "tieRule": "name"}
 

@@ -5,11 +5,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import CSI_NODE
-from stretto.state.lifecycle import PodState
+from stretto.api.wire.kinds import CSI_NODE
+from stretto.state.rows.lifecycle import PodState
 from stretto.testing import Harness, make_node, make_pod
-from tests.preempting import budget, clean, harness, held, high, let_go, low, running, state
-from tests.volume_site import HOST, ZONE, Site, using
+from tests.support.preemption_plane import (
+    budget,
+    clean,
+    harness,
+    held,
+    high,
+    let_go,
+    low,
+    running,
+    state,
+)
+from tests.support.volume_plane import HOST, ZONE, Site, using
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

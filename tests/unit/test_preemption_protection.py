@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from stretto.framework.profile import load_profile
-from stretto.state.lifecycle import PodState
+from stretto.framework.profile.profile import load_profile
+from stretto.state.rows.lifecycle import PodState
 from stretto.testing import Harness, make_node
-from tests.preempting import clean, high, low, running, state
+from tests.support.preemption_plane import clean, high, low, running, state
 
 
 def theirs(name: str = "theirs", **more: Any) -> bytes:

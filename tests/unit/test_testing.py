@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from stretto import testing
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.rng import Rng
-from stretto.state.cluster import ClusterConfig
-from stretto.stores.memory import MemoryStore
+from stretto.state.cluster.cluster import ClusterConfig
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import KINDS, POD, POD_GROUP
-from stretto.control.reporter import ReportConfig
-from stretto.explain.reasons import Code, Reason
-from stretto.explain.scene import live_scene
+from stretto.api.wire.kinds import KINDS, POD, POD_GROUP
+from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.story import story_of_objects
-from stretto.explain.why import explain_pod
+from stretto.explain.why.scene import live_scene
+from stretto.explain.why.why import explain_pod
+from stretto.explain.words.reasons import Code, Reason
 from stretto.stores.store import Deletion, Outcome, Patch
 from stretto.testing import Harness, make_group, make_node, make_pod
 

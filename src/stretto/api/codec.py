@@ -10,17 +10,18 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from stretto.api import core, kinds, node, pods, scheduling, storage, workload_groups, workloads
-from stretto.api.kinds import Kind
-from stretto.api.limits import measured
-from stretto.api.meta import Wire
-from stretto.api.refusals import refusal
+from stretto.api.types import cnr, core, godel, pod, storage, workload_groups, workloads
+from stretto.api.wire import kinds
+from stretto.api.wire.kinds import Kind
+from stretto.api.wire.limits import measured
+from stretto.api.wire.meta import Wire
+from stretto.api.wire.refusals import refusal
 from stretto.base.errors import InputError
 
 _T = TypeVar("_T")
 
 STRUCTS: Final[dict[Kind, type[Wire]]] = {
-    kinds.POD: pods.Pod,
+    kinds.POD: pod.Pod,
     kinds.NODE: core.Node,
     kinds.NAMESPACE: core.Namespace,
     kinds.EVENT: core.Event,
@@ -44,13 +45,13 @@ STRUCTS: Final[dict[Kind, type[Wire]]] = {
     kinds.CSI_STORAGE_CAPACITY: storage.CsiStorageCapacity,
     kinds.VOLUME_ATTACHMENT: storage.VolumeAttachment,
     kinds.WORKLOAD_POD_GROUP: workload_groups.WorkloadPodGroup,
-    kinds.POD_GROUP: scheduling.PodGroup,
-    kinds.SCHEDULER: scheduling.Scheduler,
-    kinds.MOVEMENT: scheduling.Movement,
-    kinds.RESERVATION: scheduling.Reservation,
-    kinds.QUEUE: scheduling.Queue,
-    kinds.CUSTOM_NODE_RESOURCE: node.CustomNodeResource,
-    kinds.NM_NODE: node.NmNode,
+    kinds.POD_GROUP: godel.PodGroup,
+    kinds.SCHEDULER: godel.Scheduler,
+    kinds.MOVEMENT: godel.Movement,
+    kinds.RESERVATION: godel.Reservation,
+    kinds.QUEUE: godel.Queue,
+    kinds.CUSTOM_NODE_RESOURCE: cnr.CustomNodeResource,
+    kinds.NM_NODE: cnr.NmNode,
 }
 """Which struct reads which kind."""
 

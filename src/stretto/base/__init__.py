@@ -1,7 +1,5 @@
-"""The ground floor: time, chance, errors and small containers.
+"""Generic building blocks: clocks, seeded randomness, the error tree, state machines, registries.
 
-Lives here: clocks, seeded randomness, the error tree, the table-driven state
-machine, keyed heaps, literal registries. Each could be a library of its own.
-Must not: import anything of Stretto, know a word of scheduling, or do I/O
-(reading the clock aside).
+Nothing here knows about scheduling, imports another part of Stretto or does I/O, except that
+`clock` reads the time.
 """

@@ -8,7 +8,8 @@ from typing import Final
 
 import click
 
-from stretto.cli.main import LazyGroup, Verb, known, program, start
+from stretto.cli.main import LazyGroup, program, start
+from stretto.cli.verbs import Verb, known
 
 OFFERED: Final = ("explain", "story", "plan", "queues", "shards", "doctor")
 """Verbs that look at a cluster."""

@@ -8,10 +8,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
@@ -21,47 +20,7 @@ from stretto.base.errors import UnknownNameError
 from stretto.cli import failures
 from stretto.cli.interrupts import terminate
 from stretto.cli.options import Given, shared_options
-
-
-class Verb(NamedTuple):
-    """One command, before it is imported."""
-
-    #: ``module:attribute`` under ``stretto.cli``.
-    place: str
-    #: What it does, for the list.
-    sentence: str
-
-
-#: Every command, in the order of the help.
-VERBS: Final[Mapping[str, Verb]] = {
-    "run": Verb("run:run", "Run the scheduler over a scenario in real time and report."),
-    "simulate": Verb("simulate:simulate", "Run one policy over a trace in virtual time."),
-    "study": Verb("study:study", "Experiments in virtual time: what a design costs and gains."),
-    "compare": Verb("compare:compare", "Run several policies and seeds over a trace."),
-    "record": Verb("record:record", "Keep what a cluster holds and how it changes, in a file."),
-    "explain": Verb("explain:explain", "Say why a pod is pending, or why it is where it is."),
-    "story": Verb("story:story", "Tell every step of a pod's life, with its cause."),
-    "plan": Verb("plan:plan", "Say what would happen if some objects were submitted now."),
-    "defragment": Verb(
-        "defragment:defragment", "Say which pods to move so that GPUs or nodes come free."
-    ),
-    "queues": Verb("queues:queues", "Show the queues as a tree: who has what, and who waits."),
-    "shards": Verb("queues:shards", "Show the shards: their nodes, and what became of them."),
-    "doctor": Verb("doctor:doctor", "Check every law on live state, and name what breaks it."),
-    "scheduler": Verb(
-        "scheduler:scheduler", "Schedule the pods of a Kubernetes cluster that ask for it."
-    ),
-    "dispatcher": Verb("roles:dispatcher", "One role alone: order pods and hand them to shards."),
-    "shard": Verb("roles:shard", "One role alone: find nodes for the pods dispatched to it."),
-    "binder": Verb("roles:binder", "One role alone: check what shards decided, and bind."),
-    "controller": Verb("roles:controller", "One role alone: statuses of groups and queues."),
-    "conformance": Verb(
-        "conformance:conformance", "Hold decisions to recorded ones of kube-scheduler."
-    ),
-    "bench": Verb("bench:bench", "Measure what this machine can do."),
-    "chaos": Verb("chaos:chaos", "Run the fault simulator and check every law."),
-}
-
+from stretto.cli.verbs import Verb, known
 
 #: Set by a shell that asks how a word may be completed.
 COMPLETE: Final = "_STRETTO_COMPLETE"
@@ -84,9 +43,9 @@ class LazyGroup(click.Group):
         if verb is None:
             return None
         module, attribute = verb.place.split(":")
-        found = getattr(import_module(f"stretto.cli.{module}"), attribute)
+        found = getattr(import_module(module), attribute)
         if not isinstance(found, click.Command):
-            raise TypeError(f"stretto.cli.{verb.place} is no command")
+            raise TypeError(f"{verb.place} is no command")
         return found
 
     def resolve_command(
@@ -127,15 +86,6 @@ class LazyGroup(click.Group):
     def _report(self, error: BaseException, given: Given, words: list[str]) -> int:
         as_json = bool(given.json) or asks_for_json(words)
         return failures.report(error, as_json=as_json, verbose=given.verbose > 0)
-
-
-def known() -> dict[str, Verb]:
-    """The verbs whose modules are installed; finding one does not import it."""
-    return {
-        name: verb
-        for name, verb in VERBS.items()
-        if find_spec(f"stretto.cli.{verb.place.partition(':')[0]}") is not None
-    }
 
 
 def asks_for_json(words: Sequence[str]) -> bool:

@@ -1,7 +1,5 @@
-"""The loop that turns pending pods into bound ones.
+"""The control loop that turns pending pods into bound pods.
 
-Lives here: the pump (store to state), the lease, and three rooms that do not
-import one another: dispatcher, scheduler, binder. They meet in `state`.
-Must not: import capacity, federation or offers, join parts (that is `plane`), or
-do I/O inside a decision.
+Dispatcher, scheduler and binder do not import one another: they meet in `state`.
+`plane` joins them.
 """

@@ -17,8 +17,8 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from stretto.api.core import Lease
-from stretto.api.kinds import LEASE
+from stretto.api.types.core import Lease
+from stretto.api.wire.kinds import LEASE
 from stretto.base.clock import Clock, timestamp
 from stretto.base.errors import InputError, NotAllowedError, StrettoError
 from stretto.stores.store import Code, Outcome, Patch, Record, Reply, Store

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, lt
 from typing import Final
 
-from stretto.api.handover import KUBELET
-from stretto.api.kinds import (
+from stretto.api.types.handover_annotations import KUBELET
+from stretto.api.wire.kinds import (
     CUSTOM_NODE_RESOURCE,
     MOVEMENT,
     NM_NODE,
@@ -27,13 +27,13 @@ from stretto.api.kinds import (
 )
 from stretto.base.errors import TooOldError, WentBackError
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.state.cluster import Cluster
-from stretto.state.ingest import Ingest
-from stretto.state.ingest_kinds import apply_workload_groups
-from stretto.state.nodes import MANAGED_BY
-from stretto.state.queue_ingest import apply_queues, census
-from stretto.state.topology_ingest import apply_movements, apply_reports
-from stretto.state.whole import apply_objects, known_objects
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest.node_reports import apply_movements, apply_reports
+from stretto.state.ingest.nodes_and_groups import apply_workload_groups
+from stretto.state.ingest.pods import Ingest
+from stretto.state.ingest.queues import apply_queues, census
+from stretto.state.ingest.whole_objects import apply_objects, known_objects
+from stretto.state.nodes.table import MANAGED_BY
 from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
 
 COMPARE_EVERY: Final = 300.0

@@ -1,7 +1,1 @@
-"""What runs for months beside a cluster: the loop around a plane, and what watches it.
-
-Lives here: the scheduler's daemon, its lease, its probes and metrics over HTTP, its
-log, and the store that waits for a server that is away.
-Must not: decide anything about scheduling, read a command line, or listen beyond
-this machine with anything that is not harmless.
-"""
+"""Long-running processes beside a cluster: leader election, probes, metrics, logs, reloads."""

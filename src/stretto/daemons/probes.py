@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from stretto.base.clock import WallClock
 from stretto.base.errors import InputError
-from stretto.daemons.guard import Admission, Guard
-from stretto.stores.kube.access import NO_PASSPHRASE
+from stretto.daemons.access_check import Admission, Guard
+from stretto.stores.kube.login.access import NO_PASSPHRASE
 
 _LOOK: Final = 0.1
 """Seconds between looks at whether to stop serving."""

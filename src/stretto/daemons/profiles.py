@@ -12,8 +12,8 @@ from typing import Final
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.daemons.logs import Log
-from stretto.explain.tally import Family, Labels, MetricKind
-from stretto.framework.profile import Profile
+from stretto.explain.metrics.tally import Family, Labels, MetricKind
+from stretto.framework.profile.profile import Profile
 
 LOOK_EVERY: Final = 5.0
 """Seconds between looks at the file."""

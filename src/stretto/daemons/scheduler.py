@@ -14,29 +14,29 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base import collector
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError
 from stretto.base.rng import Rng
 from stretto.control.lease import Elector
-from stretto.control.reporter import ReportConfig
-from stretto.daemons.guard import ReviewGuard
-from stretto.daemons.leading import Leading
+from stretto.control.reporting.reporter import ReportConfig
+from stretto.daemons.access_check import ReviewGuard
+from stretto.daemons.leader import Leading
 from stretto.daemons.logs import Log
+from stretto.daemons.metrics import metrics_of
 from stretto.daemons.probes import Certificate, Page, Pages, Probes, Served
 from stretto.daemons.profiles import ProfileFile
-from stretto.daemons.steady import SteadyStore, StoppedError
-from stretto.daemons.watched import metrics_of
-from stretto.explain.exposition import Published
-from stretto.explain.metrics import Metrics
-from stretto.explain.tally import Family
-from stretto.framework.profile import Profile
+from stretto.daemons.retrying_store import SteadyStore, StoppedError
+from stretto.explain.metrics.exposition import Published
+from stretto.explain.metrics.metrics import Metrics
+from stretto.explain.metrics.tally import Family
+from stretto.framework.profile.profile import Profile
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.cluster import ClusterConfig
-from stretto.stores.kube.options import KubeOptions
+from stretto.state.cluster.cluster import ClusterConfig
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.kube.store import KubeStore
-from stretto.stores.memory import MemoryStore
+from stretto.stores.kube.transport.options import KubeOptions
 from stretto.stores.store import Store
 
 LONGEST_NAP: Final = 0.5

@@ -11,16 +11,16 @@ from typing import Final
 import msgspec
 
 from stretto.api.codec import decode_as
-from stretto.api.core import Event
-from stretto.api.kinds import EVENT, POD
-from stretto.api.pods import Pod
+from stretto.api.types.core import Event
+from stretto.api.types.pod import Pod
+from stretto.api.wire.kinds import EVENT, POD
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError, NotFoundError
-from stretto.explain.nearest import nearest
-from stretto.explain.reasons import Reason
-from stretto.explain.scene import DEFAULT_NAMESPACE, LoadedRun
-from stretto.explain.steps import StepFact
-from stretto.explain.why import explain_pod
+from stretto.explain.records.steps import StepFact
+from stretto.explain.why.scene import DEFAULT_NAMESPACE, LoadedRun
+from stretto.explain.why.why import explain_pod
+from stretto.explain.words.nearest import nearest
+from stretto.explain.words.reasons import Reason
 from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.story/v1"

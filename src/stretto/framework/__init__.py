@@ -1,7 +1,5 @@
-"""How a slot is judged: the plugin contract and the machine that runs it.
+"""Where a pod can go: the plugin contract, the rules, and the engine that runs them.
 
-Lives here: contract, profile, tie rules, runtime, and the kernels in two tiers
-(NumPy always, numba where installed) that must give equal results.
-Must not: do I/O, keep a clock, know queues or shards. A verdict is a value with
-reasons; an exception is a bug.
+The engine filters and scores whole columns. Kernels exist in two tiers with equal results: NumPy
+always, numba where it is installed. `framework` never sees a store and does no I/O.
 """

@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from stretto.inputs.fleet import FleetPod
-from stretto.inputs.objects import object_name, pod_object
+from stretto.inputs.neutral.fleet import FleetPod
+from stretto.inputs.objects.objects import object_name, pod_object
 
 KINDS_KEPT: Final = 10_000
 """Kinds remembered; a trace of gangs has a kind for each gang, and none is needed twice."""

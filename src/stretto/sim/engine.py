@@ -19,13 +19,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.kinds import POD, POD_GROUP, Kind
-from stretto.inputs.fleet import FleetPod
-from stretto.inputs.objects import NAMESPACE, object_name, pod_group_body
+from stretto.api.wire.kinds import POD, POD_GROUP, Kind
+from stretto.inputs.neutral.fleet import FleetPod
+from stretto.inputs.objects.objects import NAMESPACE, object_name, pod_group_body
 from stretto.plane import Step
 from stretto.sim.bodies import PodBodies
 from stretto.sim.world import AT_ONCE, World, accepted
-from stretto.state.lifecycle import PodState
+from stretto.state.rows.lifecycle import PodState
 from stretto.stores.store import Deletion
 
 NEVER: Final = -1

@@ -14,10 +14,10 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.kinds import CONFIG_MAP, NODE, POD, Kind
+from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, Kind
 from stretto.base.errors import InputError, UnreachableError
-from stretto.inputs.arrivals import Arrival
-from stretto.inputs.feed import Feed
+from stretto.inputs.scenario.arrivals import Arrival
+from stretto.inputs.scenario.feed import Feed
 from stretto.stores.store import Code, Deletion, Outcome, Patch, Replies, Selection, Store
 
 MARKER: Final = ("kube-system", "stretto-run")

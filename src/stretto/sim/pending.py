@@ -11,16 +11,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.explain.gangs import gang_of
-from stretto.explain.inquiry import Inquiry
-from stretto.explain.pending import Alone, reasons_of
-from stretto.explain.reasons import Code, Reason, reason
-from stretto.explain.scene import Scene, live_scene, not_handled
-from stretto.explain.standing import facts_of, quota_words
-from stretto.framework.contract import View
+from stretto.explain.why.gangs import gang_of
+from stretto.explain.why.inquiry import Inquiry
+from stretto.explain.why.pending import Alone, reasons_of
+from stretto.explain.why.scene import Scene, live_scene, not_handled
+from stretto.explain.words.reasons import Code, Reason, reason
+from stretto.explain.words.standing import facts_of, quota_words
+from stretto.framework.contract.rule import View
 from stretto.plane import Plane
-from stretto.state.lifecycle import PodState
-from stretto.state.units import Unit
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.units import Unit
 from stretto.stores.store import Record
 
 ASKED: Final = 200

@@ -10,11 +10,11 @@ from typing import Any, Final
 import msgspec
 
 from stretto.base.errors import UnknownNameError
+from stretto.framework.compiled.ties import TieRule
+from stretto.framework.compiled.typical import PodKind
 from stretto.framework.plugins.gpu_policies import FGD
-from stretto.framework.profile import PROFILES, Profile, load_profile
-from stretto.framework.selection import TieRule
-from stretto.framework.typical import PodKind
-from stretto.inputs.openb_protocol import TypicalPods
+from stretto.framework.profile.profile import PROFILES, Profile, load_profile
+from stretto.inputs.traces.openb.protocol import TypicalPods
 
 STUDY: Final = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", "random")
 """The policies of the published study, in the order in which tables show them."""

@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from stretto.framework import formulas_devices as formulas
-from stretto.framework.typical import learnt
+from stretto.framework.compiled import devices as formulas
+from stretto.framework.compiled.typical import learnt
 from stretto.plane import Plane
-from stretto.sim.meter import Meter
+from stretto.sim.counters import Meter
 from stretto.sim.pending import Waiting, waiting_pods
 from stretto.sim.plots import Line, Words, bars_png, curves_png
-from stretto.state.classes import GPU
-from stretto.state.devices import WHOLE
-from stretto.state.lifecycle import PodState
-from stretto.state.resources import CPU, PODS
+from stretto.state.classes.table import GPU
+from stretto.state.rows.devices import WHOLE
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.resources import CPU, PODS
 
 SCHEMA: Final = "stretto.run/v1"
 """Version of the form below as JSON."""

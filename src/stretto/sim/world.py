@@ -10,17 +10,17 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from stretto.api.kinds import NODE
+from stretto.api.wire.kinds import NODE
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InvariantBrokenError
 from stretto.base.rng import Rng
-from stretto.control.dispatcher.config import DispatcherConfig, QueueConfig
-from stretto.framework.profile import Profile
-from stretto.inputs.fleet import FleetNode
-from stretto.inputs.objects import node_body
+from stretto.control.queues.config import DispatcherConfig, QueueConfig
+from stretto.framework.profile.profile import Profile
+from stretto.inputs.neutral.fleet import FleetNode
+from stretto.inputs.objects.objects import node_body
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.cluster import ClusterConfig
-from stretto.stores.memory import MemoryStore
+from stretto.state.cluster.cluster import ClusterConfig
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Outcome, Replies
 
 AT_ONCE: Final = 4096

@@ -1,7 +1,5 @@
-"""What Stretto knows of the cluster, in columns: the ledger all parts meet in.
+"""The cluster as one engine process knows it.
 
-Lives here: columns, classes, eligibility, devices, snapshots, units, claims and
-verdicts, shares, the lifecycle tables, and the invariants that check them.
-Must not: do I/O, read a clock, or choose a node. Dispatcher, scheduler and
-binder meet here and nowhere else.
+Pods, nodes and amounts are columns of numbers. Dispatcher, scheduler and binder meet here and
+nowhere else. `state` imports `stores`, `api` and `base`.
 """

@@ -11,10 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.core import Namespace, Node, PodDisruptionBudget, Service
-from stretto.api.meta import NO_TEXTS, ObjectMeta, ObjectReference, Wire
-from stretto.api.selectors import Selector
-from stretto.api.storage import (
+from stretto.api.types.core import Namespace, Node, PodDisruptionBudget, Service
+from stretto.api.types.storage import (
     CsiDriver,
     CsiNode,
     CsiStorageCapacity,
@@ -23,7 +21,9 @@ from stretto.api.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from stretto.api.workloads import ReplicaSet, ReplicationController, StatefulSet
+from stretto.api.types.workloads import ReplicaSet, ReplicationController, StatefulSet
+from stretto.api.wire.meta import NO_TEXTS, ObjectMeta, ObjectReference, Wire
+from stretto.api.wire.selectors import Selector
 
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 BOUND_BY: Final = "pv.kubernetes.io/bound-by-controller"

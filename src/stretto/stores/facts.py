@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.refusals import refusal
+from stretto.api.wire.refusals import refusal
 
 
 class OwnerFacts(msgspec.Struct, frozen=True, gc=False, rename="camel"):

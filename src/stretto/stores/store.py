@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from stretto.api.heads import PodHead
-from stretto.api.kinds import Kind
-from stretto.api.patch import PatchType
+from stretto.api.edit.patch import PatchType
+from stretto.api.types.heads import PodHead
+from stretto.api.wire.kinds import Kind
 from stretto.stores.capabilities import Capabilities
 
 

@@ -5,11 +5,12 @@ import gc
 import msgspec
 import pytest
 
-from stretto.api import codec, kinds
-from stretto.api.limits import MAX_BYTES
-from stretto.api.meta import ObjectMeta
-from stretto.api.pods import Pod
-from stretto.api.scheduling import Queue, QueuePolicy
+from stretto.api import codec
+from stretto.api.types.godel import Queue, QueuePolicy
+from stretto.api.types.pod import Pod
+from stretto.api.wire import kinds
+from stretto.api.wire.limits import MAX_BYTES
+from stretto.api.wire.meta import ObjectMeta
 from stretto.base.errors import InputError
 
 AN_AMOUNT = "a quantity such as 500m or 2"

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from stretto.api.codec import decode_as
-from stretto.api.effective import HostPort, host_ports, requests, running_requests
-from stretto.api.pods import Container, ContainerPort, Pod, PodSpec
-from stretto.api.resources import ResourceRequirements
+from stretto.api.types.effective_requests import HostPort, host_ports, requests, running_requests
+from stretto.api.types.pod import Container, ContainerPort, Pod, PodSpec
+from stretto.api.wire.resources import ResourceRequirements
 from stretto.base.errors import InputError
 
 

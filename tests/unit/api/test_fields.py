@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.api.fields import parse_fields
+from stretto.api.wire.fields import parse_fields
 from stretto.base.errors import InputError
 
 POD = {"metadata": {"name": "web"}, "spec": {"priority": 7}, "status": {"phase": "Running"}}

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from msgspec.json import decode, encode
 
-from stretto.api import codec, kinds
-from stretto.api.kinds import Kind
-from stretto.api.strategic import strategic_merge
+from stretto.api import codec
+from stretto.api.edit.strategic import strategic_merge
+from stretto.api.wire import kinds
+from stretto.api.wire.kinds import Kind
 
 #: What scheduling never reads; it stays in the raw bytes.
 UNREAD = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.api import kinds
+from stretto.api.wire import kinds
 from stretto.base.errors import UnknownNameError
 
 

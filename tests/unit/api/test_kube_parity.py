@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from msgspec.json import decode, encode
 
-from stretto.api import codec, effective, kinds, quantity, selectors
-from stretto.api.core import Node
-from stretto.api.pods import Pod
-from stretto.api.validation import validate
+from stretto.api import codec
+from stretto.api.checks.kinds import validate
+from stretto.api.types import effective_requests
+from stretto.api.types.core import Node
+from stretto.api.types.pod import Pod
+from stretto.api.wire import kinds, quantity, selectors
 
 #: What is left out when it has Go's zero value, or is no business of scheduling.
 UNREAD = {"clusterIP", "clusterIPs", "ports"}
@@ -96,9 +98,9 @@ def test_requests_explain_every_insufficient_resource(cases: list[dict[str, Any]
         for each in case["pods"]:
             running = codec.decode_as(Pod, encode(each))
             on_node = used.setdefault(running.spec.node_name, {})
-            for name, amount in {"pods": 1, **effective.running_requests(running)}.items():
+            for name, amount in {"pods": 1, **effective_requests.running_requests(running)}.items():
                 on_node[name] = on_node.get(name, 0) + amount
-        wanted = effective.requests(pod.spec)
+        wanted = effective_requests.requests(pod.spec)
         for node in map(node_of, case["nodes"]):
             lacking = _lacking(node, wanted, used.get(node.metadata.name, {}))
             assert lacking == reasons(case, node.metadata.name, "NodeResourcesFit"), case["id"]
@@ -131,11 +133,11 @@ def test_selectors_explain_every_node_that_does_not_match(cases: list[dict[str, 
 
 def test_host_ports_explain_every_node_without_free_ports(cases: list[dict[str, Any]]) -> None:
     for case, pod in judged(cases, "NodePorts"):
-        wanted = effective.host_ports(pod.spec)
-        taken: dict[str, list[effective.HostPort]] = {}
+        wanted = effective_requests.host_ports(pod.spec)
+        taken: dict[str, list[effective_requests.HostPort]] = {}
         for each in case["pods"] if wanted else ():
             running = codec.decode_as(Pod, encode(each)).spec
-            taken.setdefault(running.node_name, []).extend(effective.host_ports(running))
+            taken.setdefault(running.node_name, []).extend(effective_requests.host_ports(running))
         for document in case["nodes"]:
             name = document["metadata"]["name"]
             clash = any(one.conflicts(two) for one in wanted for two in taken.get(name, ()))

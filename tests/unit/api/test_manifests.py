@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from stretto.api.manifests import dump_manifests, dump_yaml, load_manifests
+from stretto.api.edit.manifests import dump_manifests, dump_yaml, load_manifests
 from stretto.base.errors import InputError
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"

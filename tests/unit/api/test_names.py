@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.names import SUBDOMAIN_CHARS, are_dns_subdomains, is_dns_subdomain
+from stretto.api.wire.names import SUBDOMAIN_CHARS, are_dns_subdomains, is_dns_subdomain
 
 _NAMES = st.one_of(
     st.sampled_from(

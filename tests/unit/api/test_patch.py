@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.patch import PatchType, apply_patch, json_patch, merge_patch
+from stretto.api.edit.patch import PatchType, apply_patch, json_patch, merge_patch
 from stretto.base.errors import ConflictError, InputError
 
 # ---------------------------------------------------------------- RFC 7386, its appendix

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.api import quantity
+from stretto.api.wire import quantity
 from stretto.base.errors import InputError
 
 

@@ -2,8 +2,13 @@
 
 import pytest
 
-from stretto.api.meta import LabelSelector, NodeSelector, NodeSelectorTerm, SelectorRequirement
-from stretto.api.selectors import (
+from stretto.api.wire.meta import (
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    SelectorRequirement,
+)
+from stretto.api.wire.selectors import (
     EVERYTHING,
     NOTHING,
     integer,

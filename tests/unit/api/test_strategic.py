@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from stretto.api.patch import PatchType, apply_patch
-from stretto.api.strategic import strategic_merge
+from stretto.api.edit.patch import PatchType, apply_patch
+from stretto.api.edit.strategic import strategic_merge
 from stretto.base.errors import InputError
 
 

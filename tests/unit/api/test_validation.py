@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api import codec, kinds
-from stretto.api.kinds import Kind
-from stretto.api.validation import validate
+from stretto.api import codec
+from stretto.api.checks.kinds import validate
+from stretto.api.wire import kinds
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError
 
 META = {"name": "web", "namespace": "default"}

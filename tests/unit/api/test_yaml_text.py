@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stretto.api.yaml_text import dump_document, load_documents
+from stretto.api.edit.yaml_text import dump_document, load_documents
 from stretto.base.errors import InputError
 
 
@@ -103,12 +103,12 @@ def test_a_billion_laughs_are_one_refusal() -> None:
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stretto.api.yaml_text.MAX_VALUES", 10)
+    monkeypatch.setattr("stretto.api.edit.yaml_text.MAX_VALUES", 10)
     assert "at most 10 in one document" in refusal("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
 
 
 def test_a_huge_file_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stretto.api.yaml_text.MAX_FILE_BYTES", 10)
+    monkeypatch.setattr("stretto.api.edit.yaml_text.MAX_FILE_BYTES", 10)
     assert "split it into several files" in refusal("a: 12345678")
 
 

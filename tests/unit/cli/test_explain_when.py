@@ -7,15 +7,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stretto.api.codec import set_fields
-from stretto.api.kinds import NODE, POD, POD_GROUP
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP
 from stretto.base.clock import ManualClock, timestamp
 from stretto.base.rng import Rng
 from stretto.cli.main import cli
 from stretto.plane import Plane
-from stretto.sim.copies import Copy, State, state_of
-from stretto.sim.forecast import forecast
-from stretto.stores.memory import MemoryStore
-from stretto.stores.sqlite import SqliteStore
+from stretto.sim.history.forecast import forecast
+from stretto.sim.history.sandbox import Copy, State, state_of
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Record
 from stretto.testing import make_group, make_node, make_pod
 

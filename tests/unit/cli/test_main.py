@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from stretto import __version__
 from stretto.base.errors import DoesNotFitError, NotFoundError
-from stretto.cli import main
+from stretto.cli import main, verbs
 from stretto.cli.failures import Terminated
 from stretto.cli.options import Common, command
 
@@ -60,8 +60,8 @@ def probe(common: Common, asked: Asked) -> None:
 @pytest.fixture
 def invoke(monkeypatch: pytest.MonkeyPatch) -> Invoke:
     module = sys.modules[__name__]
-    monkeypatch.setitem(sys.modules, "stretto.cli.probe", module)
-    probe = {"probe": main.Verb("probe:probe", "Fail as told.")}
+    monkeypatch.setitem(sys.modules, "stretto.cli.commands.probe", module)
+    probe = {"probe": verbs.Verb("stretto.cli.commands.probe:probe", "Fail as told.")}
     monkeypatch.setattr(main, "known", lambda: probe)
     return lambda *words: CliRunner().invoke(main.cli, words)
 

@@ -6,7 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from stretto.cli.main import cli, known
+from stretto.cli.main import cli
+from stretto.cli.verbs import known
 
 
 def lines_of_verbs() -> Iterator[tuple[str, ...]]:

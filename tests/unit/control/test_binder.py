@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.control.binder.binder import READ_BACK_AFTER, Binder
 from stretto.control.binder.conflicts import Judge
 from stretto.control.pump import Pump
-from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan
-from stretto.state.invariants import check_all
-from stretto.state.lifecycle import PodState
-from stretto.stores.memory import MemoryStore
+from stretto.state.queries.invariants import check_all
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Bind, Code, Deletion, Outcome, Reply
 from stretto.testing import make_node, make_pod
-from tests.books import MODIFIED, Books
-from tests.pleas import plan_of, units_of, wait_for
+from tests.support.hand_fed_cluster import MODIFIED, Books
+from tests.support.plans import plan_of, units_of, wait_for
 
 LOST = Reply(Outcome.UNKNOWN, Code.TIMEOUT)
 

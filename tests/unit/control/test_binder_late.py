@@ -5,10 +5,10 @@ from concurrent.futures import Future
 
 import pytest
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.control.binder.binder import READ_BACK_AFTER
-from stretto.state.claims import ConflictCause
-from stretto.state.lifecycle import PodState
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.claims import ConflictCause
 from stretto.stores.store import Bind, Code, Deletion, Outcome, Replies, Reply
 from stretto.testing import make_pod
 from tests.unit.control.test_binder import LOST, Desk
@@ -161,7 +161,7 @@ def test_no_more_is_sent_while_many_are_unanswered(monkeypatch: pytest.MonkeyPat
 def test_the_first_of_a_large_batch_do_not_wait_for_its_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("stretto.control.binder.flights._TOGETHER", 2)
+    monkeypatch.setattr("stretto.control.binder.in_flight._TOGETHER", 2)
     desk = Late(*(make_pod(name, cpu="1") for name in "pqr"))
     desk.claimed(p="n", q="n", r="n")
     assert [len(binds) for binds, _ in desk.way] == [2, 1]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from stretto.control.binder.conflicts import Judge
-from stretto.state.claims import CommitMode, ConflictCause, ConflictMode
-from stretto.state.invariants import (
+from stretto.state.queries.invariants import (
     Breach,
     check_all,
     devices_equal_rows,
@@ -13,9 +12,10 @@ from stretto.state.invariants import (
     overcommitted,
     ports_equal_rows,
 )
+from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode
 from stretto.testing import make_node, make_pod
-from tests.books import MODIFIED, Books
-from tests.pleas import plan_of, wait_for
+from tests.support.hand_fed_cluster import MODIFIED, Books
+from tests.support.plans import plan_of, wait_for
 
 FIT, VERSION = ConflictMode.FIT, ConflictMode.VERSION
 EACH, ALL = CommitMode.INCREMENTAL, CommitMode.ALL_OR_NOTHING

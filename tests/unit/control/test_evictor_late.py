@@ -5,11 +5,11 @@ from concurrent.futures import Future
 
 import pytest
 
-from stretto.api.kinds import Kind
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import UnreachableError
-from stretto.control.binder import pleas
-from stretto.control.binder.nominees import TELL_AGAIN_AFTER
-from stretto.state.lifecycle import PodState
+from stretto.control.eviction import in_flight
+from stretto.control.eviction.nominated_names import TELL_AGAIN_AFTER
+from stretto.state.rows.lifecycle import PodState
 from stretto.stores.store import Bind, Code, Eviction, Outcome, Patch, Replies, Reply
 from stretto.testing import make_pod
 from tests.unit.control.test_evictor import BUDGET, BUSY, LOST, Desk
@@ -88,7 +88,7 @@ def test_a_second_batch_is_sent_before_the_first_was_answered() -> None:
 
 
 def test_no_more_are_under_way_than_the_lane_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pleas, "LANE", 2)
+    monkeypatch.setattr(in_flight, "LANE", 2)
     desk = Late()
     desk.submit(*[make_pod(f"p{i}", cpu="100m", priority=9) for i in range(3)])
     desk.settle(1)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from stretto.api.kinds import POD, Kind
-from stretto.control.binder.nominees import INHERITED_AFTER, INHERITED_AT_ONCE
-from stretto.state.lifecycle import PodState
+from stretto.api.wire.kinds import POD, Kind
+from stretto.control.eviction.nominated_names import INHERITED_AFTER, INHERITED_AT_ONCE
+from stretto.state.rows.lifecycle import PodState
 from stretto.stores.store import Patch, Replies
 from stretto.testing import Harness
-from tests.preempting import harness, held, high, running, state
+from tests.support.preemption_plane import harness, held, high, running, state
 
 SOON = INHERITED_AFTER + 1
 NUMPY = {"tier": "numpy"}

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.kinds import LEASE, Kind
+from stretto.api.wire.kinds import LEASE, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotAllowedError, UnreachableError
 from stretto.base.rng import Rng
 from stretto.control.lease import GRANTED_WITHIN, Elector, LeaseConfig, Standing
-from stretto.stores.memory import MemoryStore
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Replies, Reply
 
 LEADER, STANDBY = Standing.LEADER, Standing.STANDBY

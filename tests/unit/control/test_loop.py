@@ -6,13 +6,13 @@ import numpy as np
 
 from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import Loop
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.state.claims import Plan
-from stretto.state.units import Cure, Dispatch, Unit, Why
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.profile.profile import load_profile
+from stretto.state.work.claims import Plan
+from stretto.state.work.units import Cure, Dispatch, Unit, Why
 from stretto.testing import make_node, make_pod
-from tests.books import Books
-from tests.pleas import a_unit, wait_for
+from tests.support.hand_fed_cluster import Books
+from tests.support.plans import a_unit, wait_for
 
 
 class Bench(Books):

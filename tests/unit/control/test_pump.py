@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from stretto.api.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
+from stretto.api.wire.kinds import NODE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import StrettoError, TooOldError
 from stretto.base.rng import Rng
 from stretto.control.pump import RETRY_LIST_AFTER, Pump
-from stretto.state.cluster import Cluster
-from stretto.stores.memory import MemoryStore
+from stretto.state.cluster.cluster import Cluster
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Event, Listing, Watch
 from stretto.testing import make_group, make_node, make_pod
-from tests.books import portrait
+from tests.support.hand_fed_cluster import portrait
 
 
 class Wire:

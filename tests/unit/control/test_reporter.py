@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import EVENT, POD, POD_GROUP, QUEUE, Kind
-from stretto.control.reporter import ReportConfig
+from stretto.api.wire.kinds import EVENT, POD, POD_GROUP, QUEUE, Kind
+from stretto.control.reporting.reporter import ReportConfig
 from stretto.stores.store import Outcome, Patch, Record, Reply
 from stretto.testing import Harness, make_group, make_node, make_pod
 

@@ -10,14 +10,14 @@ from stretto.base.rng import Rng
 from stretto.control.scheduler.loop import Loop
 from stretto.control.scheduler.shard import MOST_LOOPS, Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.framework.profile import Profile, load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.state.claims import Plan
-from stretto.state.slots import BLOCK
-from stretto.state.units import Dispatch, Unit, Why
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.profile.profile import Profile, load_profile
+from stretto.state.rows.slots import BLOCK
+from stretto.state.work.claims import Plan
+from stretto.state.work.units import Dispatch, Unit, Why
 from stretto.testing import make_node, make_pod
-from tests.books import ADDED, MODIFIED, Books
-from tests.pleas import a_unit, wait_for
+from tests.support.hand_fed_cluster import ADDED, MODIFIED, Books
+from tests.support.plans import a_unit, wait_for
 
 
 def with_sub_clusters(**args: Any) -> Profile:

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
-from stretto.control.reporter import ReportConfig
+from stretto.api.wire.kinds import POD, POD_GROUP, QUEUE, WORKLOAD_POD_GROUP, Kind
+from stretto.control.reporting.reporter import ReportConfig
 from stretto.stores.store import Code, Deletion, Outcome, Patch, Replies, Reply
 from stretto.testing import Harness, make_group, make_node, make_pod
 
@@ -281,7 +281,7 @@ def test_a_status_that_is_refused_for_good_is_told_again_later_and_later(
 
 
 def test_nothing_is_kept_of_groups_that_have_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stretto.control.controllers.statuses.AT_ONCE", 2)
+    monkeypatch.setattr("stretto.control.reporting.statuses.AT_ONCE", 2)
     harness = make_harness()
     for number in range(8):
         gang(harness, f"g{number}")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.daemons.guard import Admission
+from stretto.daemons.access_check import Admission
 from stretto.daemons.probes import MOST_AT_ONCE, Certificate, Page, Probes, Served, address_of
-from tests.certificates import self_signed
+from tests.support.certificates import self_signed
 
 PAGES = {
     "/livez": lambda: Page(True, "ok\n"),

@@ -12,8 +12,8 @@ from stretto.base.errors import StrettoError
 from stretto.cli.interrupts import on_hangup
 from stretto.daemons.logs import Log, LogFormat
 from stretto.daemons.profiles import LOOK_EVERY, ProfileFile
-from stretto.explain.exposition import text_of
-from stretto.framework.profile import load_profile
+from stretto.explain.metrics.exposition import text_of
+from stretto.framework.profile.profile import load_profile
 
 FORM = """
 apiVersion: kubescheduler.config.k8s.io/v1

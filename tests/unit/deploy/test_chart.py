@@ -10,12 +10,12 @@ import yaml
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
+from stretto.daemons.metrics import metrics_of
 from stretto.daemons.scheduler import plane_config
-from stretto.daemons.watched import metrics_of
-from stretto.explain.tally import MetricKind
-from stretto.framework.profile import load_profile
+from stretto.explain.metrics.tally import MetricKind
+from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane
-from stretto.stores.memory import MemoryStore
+from stretto.stores.embedded.memory import MemoryStore
 
 CHART = Path(__file__).resolve().parents[3] / "deploy" / "helm" / "stretto"
 DEPLOY = CHART.parents[1]

@@ -14,10 +14,10 @@ import yaml
 from msgspec import inspect
 
 from stretto.api.codec import STRUCTS
-from stretto.api.kinds import KINDS, POD_GROUP, QUEUE, Kind
-from stretto.api.meta import ObjectMeta
-from stretto.api.scheduling import QueueSpec
-from stretto.control.dispatcher.config import DispatcherConfig
+from stretto.api.types.godel import QueueSpec
+from stretto.api.wire.kinds import KINDS, POD_GROUP, QUEUE, Kind
+from stretto.api.wire.meta import ObjectMeta
+from stretto.control.queues.config import DispatcherConfig
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy" / "crds"

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from stretto.api.yaml_text import load_documents
+from stretto.api.edit.yaml_text import load_documents
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.cli.scheduler import scheduler
+from stretto.cli.commands.scheduler import scheduler
 from stretto.daemons.scheduler import plane_config
-from stretto.framework.profile import load_profile
+from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane
-from stretto.stores.memory import MemoryStore
+from stretto.stores.embedded.memory import MemoryStore
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"

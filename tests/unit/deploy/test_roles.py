@@ -13,11 +13,11 @@ import yaml
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.cli.roles import binder, controller, dispatcher, shard
+from stretto.cli.commands.roles import binder, controller, dispatcher, shard
 from stretto.daemons.scheduler import plane_config
-from stretto.framework.profile import load_profile
+from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane
-from stretto.stores.memory import MemoryStore
+from stretto.stores.embedded.memory import MemoryStore
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 CHART = DEPLOY / "helm" / "stretto" / "templates"

@@ -4,11 +4,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from stretto.api.kinds import NM_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
-from stretto.explain.doctor import Checkup, Subject, examine, subject_of
-from stretto.explain.findings import LAWS, Check
-from stretto.explain.recorder import StepBatch, StepKind
-from stretto.state.cluster import SCHEDULER_NAME
+from stretto.api.wire.kinds import NM_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
+from stretto.explain.doctor.doctor import Checkup, Subject, examine, subject_of
+from stretto.explain.doctor.findings import LAWS, Check
+from stretto.explain.records.recorder import StepBatch, StepKind
+from stretto.state.cluster.cluster import SCHEDULER_NAME
 from stretto.stores.store import Record
 from stretto.testing import Harness, make_group, make_node, make_pod
 

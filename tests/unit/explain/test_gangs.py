@@ -2,9 +2,9 @@
 
 import pytest
 
-from stretto.explain.reasons import Code
-from stretto.explain.scene import live_scene
-from stretto.explain.why import Explanation, explain_pod
+from stretto.explain.why.scene import live_scene
+from stretto.explain.why.why import Explanation, explain_pod
+from stretto.explain.words.reasons import Code
 from stretto.testing import Harness, make_node, make_pod
 
 

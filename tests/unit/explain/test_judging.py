@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
-from stretto.explain.metrics import Metrics, Watched
-from stretto.explain.reasons import Code
-from stretto.explain.scene import live_scene
-from stretto.explain.why import explain_pod
+from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
+from stretto.explain.metrics.metrics import Metrics, Watched
+from stretto.explain.why.scene import live_scene
+from stretto.explain.why.why import explain_pod
+from stretto.explain.words.reasons import Code
 from stretto.testing import Harness, make_node, make_pod
 
 PROFILES = ["default", "kube-parity"]

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
-from stretto.api.kinds import POD
-from stretto.control.reporter import ReportConfig
-from stretto.explain.census import NOT_ASKED, Census
-from stretto.explain.exposition import text_of
-from stretto.explain.metrics import Metrics, Watched
-from stretto.explain.tally import Count, Family, Histogram, MetricKind, gauge
+from stretto.api.wire.kinds import POD
+from stretto.control.reporting.reporter import ReportConfig
+from stretto.explain.metrics.census import NOT_ASKED, Census
+from stretto.explain.metrics.exposition import text_of
+from stretto.explain.metrics.metrics import Metrics, Watched
+from stretto.explain.metrics.tally import Count, Family, Histogram, MetricKind, gauge
 from stretto.stores.store import Update
 from stretto.testing import Harness, make_node, make_pod
 

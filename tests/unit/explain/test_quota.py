@@ -2,15 +2,15 @@
 
 import msgspec
 
-from stretto.api.kinds import POD_GROUP, QUEUE
-from stretto.api.meta import ObjectMeta
-from stretto.api.scheduling import Queue, QueueSpec
-from stretto.control.dispatcher.config import dispatcher_config, queue_config
-from stretto.explain.census import Census
-from stretto.explain.reasons import Code, Tier
-from stretto.explain.scene import live_scene
-from stretto.explain.why import Explanation, explain_pod
-from stretto.framework.profile import load_profile
+from stretto.api.types.godel import Queue, QueueSpec
+from stretto.api.wire.kinds import POD_GROUP, QUEUE
+from stretto.api.wire.meta import ObjectMeta
+from stretto.control.queues.config import dispatcher_config, queue_config
+from stretto.explain.metrics.census import Census
+from stretto.explain.why.scene import live_scene
+from stretto.explain.why.why import Explanation, explain_pod
+from stretto.explain.words.reasons import Code, Tier
+from stretto.framework.profile.profile import load_profile
 from stretto.sim.pending import waiting_pods
 from stretto.testing import Harness, make_group, make_node, make_pod
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from stretto.explain.nearest import nearest
-from stretto.explain.reasons import TIERS, Code, Tier, ordered, reason
-from stretto.explain.recorder import Recorder, StepKind
+from stretto.explain.records.recorder import Recorder, StepKind
+from stretto.explain.words.nearest import nearest
+from stretto.explain.words.reasons import TIERS, Code, Tier, ordered, reason
 from stretto.testing import Harness, make_node, make_pod
 
 

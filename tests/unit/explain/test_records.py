@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.errors import InputError, NotFoundError
-from stretto.explain.reasons import Code
-from stretto.explain.record_file import Parts, RecordFile, RunFacts, write_record
-from stretto.explain.recorder import Recorder
-from stretto.explain.records import Records, default_folder
-from stretto.explain.scene import LoadedRun, live_scene
-from stretto.explain.why import explain_pod, explain_pod_on
+from stretto.explain.records.record_file import Parts, RecordFile, RunFacts, write_record
+from stretto.explain.records.recorder import Recorder
+from stretto.explain.records.records import Records, default_folder
+from stretto.explain.why.scene import LoadedRun, live_scene
+from stretto.explain.why.why import explain_pod, explain_pod_on
+from stretto.explain.words.reasons import Code
 from stretto.testing import Harness, make_node, make_pod
 
 NUMPY = {"tier": "numpy"}

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import KINDS, POD
+from stretto.api.wire.kinds import KINDS, POD
 from stretto.base.errors import NotFoundError
-from stretto.control.reporter import ReportConfig
-from stretto.explain.record_file import Parts, RunFacts, write_record
-from stretto.explain.recorder import Recorder
-from stretto.explain.scene import LoadedRun
+from stretto.control.reporting.reporter import ReportConfig
+from stretto.explain.records.record_file import Parts, RunFacts, write_record
+from stretto.explain.records.recorder import Recorder
 from stretto.explain.story import Story, story_of_objects, story_of_run
+from stretto.explain.why.scene import LoadedRun
 from stretto.testing import Harness, make_node, make_pod
 
 FACTS = RunFacts("r", "s.yaml", "2026-01-02T03:04:05Z", 1.0, 7, 1, "default", ("stretto",))

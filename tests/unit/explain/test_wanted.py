@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import POD, POD_GROUP
-from stretto.explain.scene import Scene, live_scene
-from stretto.explain.why import Explanation, explain_pod, explain_pod_on
+from stretto.api.wire.kinds import POD, POD_GROUP
+from stretto.explain.why.scene import Scene, live_scene
+from stretto.explain.why.why import Explanation, explain_pod, explain_pod_on
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import NotFoundError
-from stretto.explain.forbidden import HeldFacts
-from stretto.explain.reasons import Code, Tier
-from stretto.explain.scene import Scene, live_scene
-from stretto.explain.why import Explanation, explain_pod, explain_pod_on
+from stretto.explain.why.forbidden import HeldFacts
+from stretto.explain.why.scene import Scene, live_scene
+from stretto.explain.why.why import Explanation, explain_pod, explain_pod_on
+from stretto.explain.words.reasons import Code, Tier
 from stretto.testing import Harness, make_node, make_pod
 
 GPU = "nvidia.com/gpu"

@@ -4,7 +4,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from stretto.framework.contract import (
+from stretto.framework.contract.rule import (
     BoolArray,
     Fail,
     FilterRule,
@@ -14,14 +14,14 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.framework.diagnosis import Diagnosis, Lack, ReasonCount, diagnose
+from stretto.framework.engine.diagnosis import Diagnosis, Lack, ReasonCount, diagnose
 from stretto.framework.plugins.node_affinity import REASON_CONFLICT, NodeAffinity
 from stretto.framework.plugins.node_name import NodeName
 from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
 from stretto.framework.plugins.taints import TaintToleration
-from stretto.state.classes import PodClass
-from stretto.state.nodes import Nodes
-from tests.sketch import a_class, a_node, look, nodes_of, requiring, term
+from stretto.state.classes.table import PodClass
+from stretto.state.nodes.table import Nodes
+from tests.support.small_cluster import a_class, a_node, look, nodes_of, requiring, term
 
 SELECTOR = "node(s) didn't match Pod's node affinity/selector"
 

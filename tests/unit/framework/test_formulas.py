@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stretto.framework.formulas_amounts import Amount, amount_score, shape_value, shares
-from stretto.framework.program import Code, CompiledScore
+from stretto.framework.compiled.amounts import Amount, amount_score, shape_value, shares
+from stretto.framework.compiled.tables import Code, CompiledScore
 
 
 def amount(free: int, alloc: int, ask: int = 0) -> Amount:

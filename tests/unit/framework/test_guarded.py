@@ -10,9 +10,10 @@ import pytest
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.base.registry import Registry
-from stretto.explain.scene import live_scene
-from stretto.explain.why import explain_pod
-from stretto.framework.contract import (
+from stretto.explain.why.scene import live_scene
+from stretto.explain.why.why import explain_pod
+from stretto.framework.contract.labels import label_domains, label_numbers
+from stretto.framework.contract.rule import (
     Fail,
     FilterRule,
     Refusal,
@@ -21,11 +22,10 @@ from stretto.framework.contract import (
     Scope,
     ScoreRule,
 )
-from stretto.framework.guarded import Guarded
-from stretto.framework.outside import known_rules, rules_of_file
 from stretto.framework.plugins.table import RULES
-from stretto.framework.profile import load_profile
-from stretto.framework.reading import label_domains, label_numbers
+from stretto.framework.profile.guard import Guarded
+from stretto.framework.profile.load import known_rules, rules_of_file
+from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod
 
 Answer = Callable[..., Any]
@@ -179,7 +179,7 @@ def test_hooks_that_fail_stop_nothing(name: str, answer: Answer) -> None:
 @pytest.mark.parametrize("answer", [Fail("closed"), Restrict(np.array([0])), None])
 def test_what_a_rule_says_beforehand_passes_the_guard(answer: Any) -> None:
     (made,) = [filtering(lambda *_: None, prepare=lambda *_: answer)({})]
-    from stretto.framework.guarded import guard
+    from stretto.framework.profile.guard import guard
 
     view = harness_with(scoring(lambda _, __, s: s * 0)).plane.shards[0].default.runtime.view  # type: ignore[attr-defined]
     assert guard(made).prepare(None, view) is answer  # type: ignore[arg-type]
@@ -192,7 +192,7 @@ def test_a_rule_that_takes_too_long_is_told_with_its_budget() -> None:
         clock.advance(0.5)
         return np.zeros(len(slots), np.int32)
 
-    from stretto.framework.guarded import guard
+    from stretto.framework.profile.guard import guard
 
     guarded = guard(scoring(slow)({}))
     guarded.clock = clock
@@ -214,7 +214,7 @@ def test_rules_of_ours_have_no_guard() -> None:
 
 GOOD = """
 import numpy as np
-from stretto.framework.contract import Scope, ScoreRule
+from stretto.framework.contract.rule import Scope, ScoreRule
 
 class Helper:
     pass
@@ -274,7 +274,7 @@ class _Entry:
 
 def installed(monkeypatch: pytest.MonkeyPatch, loaded: Any) -> Registry[type[Rule]]:
     entries = [_Entry("Own", loaded)]
-    monkeypatch.setattr("stretto.framework.outside.entry_points", lambda group: entries)
+    monkeypatch.setattr("stretto.framework.profile.load.entry_points", lambda group: entries)
     return known_rules()
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.preemption_form import read_preemption
-from stretto.state.preemption import OFF, PreemptionRules, Select
+from stretto.framework.profile.preemption_form import read_preemption
+from stretto.state.victims.rules import OFF, PreemptionRules, Select
 
 
 def test_a_profile_that_says_nothing_preempts_as_kube_scheduler_does() -> None:

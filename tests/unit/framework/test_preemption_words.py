@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import POD_DISRUPTION_BUDGET
-from stretto.framework.preemption_words import NEVER, OFF, Words, preemption_words
-from stretto.framework.profile import load_profile
+from stretto.api.wire.kinds import POD_DISRUPTION_BUDGET
+from stretto.framework.preemption.explain import NEVER, OFF, Words, preemption_words
+from stretto.framework.profile.profile import load_profile
 from stretto.testing import Harness, make_node, make_pod
 
 NODE = make_node("n", cpu="4")

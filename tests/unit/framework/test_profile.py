@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.profile import PROFILES, Profile, load_profile, load_profiles
-from stretto.framework.program import Code, DevicePick, Pick
-from stretto.framework.selection import TieRule
-from stretto.state.claims import CommitMode, ConflictMode
-from stretto.state.devices import Devices
-from stretto.state.resources import Resources
+from stretto.framework.compiled.tables import Code, DevicePick, Pick
+from stretto.framework.compiled.ties import TieRule
+from stretto.framework.profile.profile import PROFILES, Profile, load_profile, load_profiles
+from stretto.state.rows.devices import Devices
+from stretto.state.rows.resources import Resources
+from stretto.state.work.claims import CommitMode, ConflictMode
 
 YAML = """\
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from stretto.base.rng import Rng
-from stretto.framework import class_cache as module
-from stretto.framework.placement import NOT_TRIED, Placement, Request
-from stretto.framework.profile import load_profile
-from stretto.framework.runtime import Engine, Runtime
-from stretto.state import classes as classes_module
-from stretto.state.devices import MAX_MODELS
-from stretto.state.units import Cure
+from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.framework.engine import score_cache as module
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.profile.profile import load_profile
+from stretto.state.classes import table as classes_module
+from stretto.state.rows.devices import MAX_MODELS
+from stretto.state.work.units import Cure
 from stretto.testing import make_node, make_pod
-from tests.books import DELETED, MODIFIED, Books
+from tests.support.hand_fed_cluster import DELETED, MODIFIED, Books
 
 
 class Bench(Books):

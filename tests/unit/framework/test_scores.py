@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.framework.profile import load_profile
-from stretto.framework.program import Code, PairScore, ScoreTable
-from stretto.framework.scores import compile_scores, fgd_thresholds
-from stretto.state.resources import Resources
+from stretto.framework.compiled.devices import fgd_thresholds
+from stretto.framework.compiled.tables import Code, PairScore, ScoreTable
+from stretto.framework.engine.compile_scores import compile_scores
+from stretto.framework.profile.profile import load_profile
+from stretto.state.rows.resources import Resources
 
 
 def compiled(*names: str, **args: dict[str, Any]) -> tuple[PairScore, ScoreTable]:

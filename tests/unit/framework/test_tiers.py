@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import NotAllowedError, UnknownNameError
-from stretto.framework import tiers
-from stretto.framework.tiers import kernel
+from stretto.framework.kernels import tiers
+from stretto.framework.kernels.tiers import kernel
 
 
 def test_numpy_can_be_asked_for() -> None:
@@ -33,15 +33,15 @@ def test_without_numba_auto_is_numpy_and_numba_is_refused(monkeypatch: pytest.Mo
 
 def test_the_numpy_tier_and_the_profile_import_no_numba() -> None:
     code = (
-        "import sys; from stretto.framework.tiers import kernel; kernel('numpy');"
-        "from stretto.framework.profile import load_profile; load_profile('fgd');"
+        "import sys; from stretto.framework.kernels.tiers import kernel; kernel('numpy');"
+        "from stretto.framework.profile.profile import load_profile; load_profile('fgd');"
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_kernels_compiled_from_other_sources_are_forgotten(tmp_path: Path) -> None:
-    source, compiled = tmp_path / "kernels_point.py", tmp_path / "kernels_place.f-1.nbi"
+    source, compiled = tmp_path / "slot_value.py", tmp_path / "loop.f-1.nbi"
     source.write_text("one")
     tiers.forget_stale(tmp_path, [source])
     compiled.touch()

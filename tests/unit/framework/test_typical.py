@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stretto.framework.typical import PodKind, kind_of, typical_pods
-from stretto.state.devices import Devices
-from tests.slots_sketch import SlotSketch
+from stretto.framework.compiled.typical import PodKind, kind_of, typical_pods
+from stretto.state.rows.devices import Devices
+from tests.support.slot_cluster import SlotSketch
 
 
 def kinds(*counts: int) -> list[tuple[PodKind, int]]:

@@ -6,20 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api.kinds import (
-    CSI_NODE,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-)
+from stretto.api.wire.kinds import CSI_NODE, PERSISTENT_VOLUME_CLAIM, POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.control.reporter import ReportConfig
-from stretto.framework.profile import load_profile
+from stretto.control.reporting.reporter import ReportConfig
+from stretto.framework.profile.profile import load_profile
 from stretto.stores.capabilities import Capabilities
-from stretto.stores.memory import MemoryStore
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion
 from stretto.testing import make_node, make_pod
-from tests.volume_site import HOST, ZONE, Site, using
+from tests.support.volume_plane import HOST, ZONE, Site, using
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import (
+from stretto.api.wire.kinds import (
     CUSTOM_NODE_RESOURCE,
     EVENT,
     MOVEMENT,
@@ -21,7 +21,7 @@ from stretto.api.kinds import (
     Kind,
 )
 from stretto.control.dispatcher.shards import room_of
-from stretto.control.reporter import ReportConfig
+from stretto.control.reporting.reporter import ReportConfig
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_group, make_node, make_pod, make_report
 

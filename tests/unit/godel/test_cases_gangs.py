@@ -95,6 +95,6 @@ def test_a_gang_of_several_templates_starts_as_one() -> None:
 
 
 def _node(name: str, cpu: str) -> tuple[object, bytes]:
-    from stretto.api.kinds import NODE
+    from stretto.api.wire.kinds import NODE
 
     return NODE, make_node(name, cpu=cpu)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from stretto.control.dispatcher.config import QueueConfig
-from stretto.control.dispatcher.partition import Partitions
-from stretto.control.dispatcher.phases import GroupFacts, moves, state_of
-from stretto.state.lifecycle import GroupState, UnitState
-from stretto.state.slots import Slots
-from tests.unit.dispatcher.desk import Desk, owned_by
+from stretto.control.dispatcher.waiting.phases import GroupFacts, moves, state_of
+from stretto.control.queues.config import QueueConfig
+from stretto.control.scheduler.partition import Partitions
+from stretto.state.rows.lifecycle import GroupState, UnitState
+from stretto.state.rows.slots import Slots
+from tests.unit.control.dispatcher.fake_cluster import Desk, owned_by
 
 PENDING, TRIED = GroupState.PENDING, GroupState.PRE_SCHEDULING
 SCHEDULED, TIMEOUT = GroupState.SCHEDULED, GroupState.TIMEOUT

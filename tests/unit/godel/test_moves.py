@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import EVENT, MOVEMENT, POD, POD_DISRUPTION_BUDGET
+from stretto.api.wire.kinds import EVENT, MOVEMENT, POD, POD_DISRUPTION_BUDGET
 from stretto.base.errors import StrettoError
-from stretto.explain.metrics import Metrics, Watched
-from stretto.framework.profile import load_profile
+from stretto.explain.metrics.metrics import Metrics, Watched
+from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from stretto.api.handover import RESOURCE_TYPE
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE, QUEUE
-from stretto.framework.profile import load_profile
-from stretto.state.topology_notes import QOS_LEVEL
+from stretto.api.types.handover_annotations import RESOURCE_TYPE
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, QUEUE
+from stretto.framework.profile.profile import load_profile
+from stretto.state.classes.annotations import QOS_LEVEL
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod, make_report
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import NM_NODE, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS
-from stretto.framework.profile import load_profile
+from stretto.api.wire.kinds import NM_NODE, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS
+from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod
 

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, POD
-from stretto.state.evictions import EvictionCause, EvictionOrder
-from stretto.state.topology_notes import DOMAIN_CAPS
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD
+from stretto.state.classes.annotations import DOMAIN_CAPS
+from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.stores.store import Patch
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 

@@ -8,12 +8,12 @@ import json
 
 import pytest
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, MOVEMENT, POD, RESERVATION
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, MOVEMENT, POD, RESERVATION
 from stretto.base.errors import InputError
 from stretto.control.controllers.rescheduler import Rescheduler
-from stretto.framework.profile import load_profile
-from stretto.state.rescheduling import Goal
-from stretto.state.topology_notes import HARD_CONSTRAINTS, SOFT_CONSTRAINTS, read_asks
+from stretto.framework.profile.profile import load_profile
+from stretto.state.classes.annotations import HARD_CONSTRAINTS, SOFT_CONSTRAINTS, read_asks
+from stretto.state.work.rescheduling import Goal
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_node, make_pod, make_report, numa_notes
 

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stretto.api.kinds import NM_NODE, NODE
-from stretto.control.dispatcher.config import QueueConfig
-from stretto.control.dispatcher.fading import faded
-from stretto.framework.profile import load_profile
-from stretto.state.columns import Columns
-from stretto.state.node_managers import given
+from stretto.api.wire.kinds import NM_NODE, NODE
+from stretto.control.queues.config import QueueConfig
+from stretto.control.queues.fading_priority import faded
+from stretto.framework.profile.profile import load_profile
+from stretto.state.ingest.second_managers import given
+from stretto.state.rows.snapshot import Columns
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
-from tests.books import same_columns
-from tests.unit.dispatcher.desk import Desk
+from tests.support.hand_fed_cluster import same_columns
+from tests.unit.control.dispatcher.fake_cluster import Desk
 
 PLAIN = {"tier": "numpy"}
 

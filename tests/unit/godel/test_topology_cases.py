@@ -6,10 +6,10 @@ The figures are those of its own tests. Where Gödel is wrong the right answer s
 import numpy as np
 import pytest
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, POD_GROUP
-from stretto.framework.gang_places import SPLIT, GangPlaces, Places, Wanted
-from stretto.state.topology_choice import Machine, choose
-from stretto.state.topology_notes import Binding
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, POD_GROUP
+from stretto.framework.groups.places import SPLIT, GangPlaces, Places, Wanted
+from stretto.state.classes.annotations import Binding
+from stretto.state.numa.choice import Machine, choose
 from stretto.testing import Harness, make_group, make_node, make_pod, make_report, numa_notes
 
 #: The plain kernels: nothing has to be compiled for a handful of pods.

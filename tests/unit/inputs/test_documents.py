@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from stretto.base.rng import Rng
-from stretto.inputs import scenario_schema
-from stretto.inputs.feed import materialise
-from stretto.inputs.scenario import load_scenario
-from stretto.inputs.traces import TRACES
+from stretto.inputs.scenario import schema
+from stretto.inputs.scenario.feed import materialise
+from stretto.inputs.scenario.read import load_scenario
+from stretto.inputs.traces.formats import TRACES
 
 
 def structs() -> Iterator[type[msgspec.Struct]]:
-    for item in vars(scenario_schema).values():
+    for item in vars(schema).values():
         if isinstance(item, type) and issubclass(item, msgspec.Struct):
             yield item
 

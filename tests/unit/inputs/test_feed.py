@@ -9,10 +9,10 @@ import pytest
 from stretto.api.codec import decode
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.inputs.feed import Feed, materialise
-from stretto.inputs.openb_figures import bundled_openb
-from stretto.inputs.openb_protocol import protocol_input
-from stretto.inputs.scenario import load_scenario
+from stretto.inputs.scenario.feed import Feed, materialise
+from stretto.inputs.scenario.read import load_scenario
+from stretto.inputs.traces.openb.figures import bundled_openb
+from stretto.inputs.traces.openb.protocol import protocol_input
 
 SMALL = "fleet: {like: '8cpu-32gib:3'}\n"
 GROUP = "godel.bytedance.com/pod-group-name"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.inputs.files import read_text
+from stretto.inputs.neutral.files import read_text
 
 
 def refusal(path: Path, limit: int = 1000) -> str:

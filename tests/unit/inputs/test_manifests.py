@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from stretto.base.errors import InputError, StrettoError
-from stretto.inputs.manifests import ManifestOptions, load_objects, read_manifests
-from stretto.inputs.relations import InputObject
+from stretto.inputs.objects.manifests import ManifestOptions, load_objects, read_manifests
+from stretto.inputs.objects.relations import InputObject
 
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {disk: %s}}\n"
 GROUP = "godel.bytedance.com/pod-group-name"

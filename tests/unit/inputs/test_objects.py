@@ -2,8 +2,8 @@
 
 import msgspec
 
-from stretto.inputs.fleet import FleetNode, FleetPod, Taint
-from stretto.inputs.objects import node_body, object_name, pod_body, pod_group_body
+from stretto.inputs.neutral.fleet import FleetNode, FleetPod, Taint
+from stretto.inputs.objects.objects import node_body, object_name, pod_body, pod_group_body
 
 
 def test_a_node_offers_cpu_memory_pods_and_gpus() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.inputs.fleet import FleetNode, FleetPod
-from stretto.inputs.openb import load_nodes, load_openb, load_pods
+from stretto.inputs.neutral.fleet import FleetNode, FleetPod
+from stretto.inputs.traces.openb.reader import load_nodes, load_openb, load_pods
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model"
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli"

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from stretto.inputs.openb import load_openb
-from stretto.inputs.openb_figures import bundled_openb, count_nodes, count_pods, read_figures
+from stretto.inputs.traces.openb.figures import (
+    bundled_openb,
+    count_nodes,
+    count_pods,
+    read_figures,
+)
+from stretto.inputs.traces.openb.reader import load_openb
 
 
 def test_the_fleet_has_the_published_size() -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.inputs.fleet import Fleet, FleetNode, FleetPod
-from stretto.inputs.openb import load_openb
-from stretto.inputs.openb_figures import bundled_openb
-from stretto.inputs.openb_protocol import Order, protocol_input, typical_pods
+from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
+from stretto.inputs.traces.openb.figures import bundled_openb
+from stretto.inputs.traces.openb.protocol import Order, protocol_input, typical_pods
+from stretto.inputs.traces.openb.reader import load_openb
 
 FLEET = Fleet(
     nodes=tuple(FleetNode(f"n-{i}", 8000, 8192, 2, "T4") for i in (2, 0, 1)),

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from stretto.api.pods import PodSpec
+from stretto.api.types.pod import PodSpec
 from stretto.base.errors import InputError
-from stretto.inputs.pod_fields import POD_SPEC_FIELDS, check_spec
-from stretto.inputs.strict import keys_of
+from stretto.inputs.neutral.strict import keys_of
+from stretto.inputs.objects.field_checks import POD_SPEC_FIELDS, check_spec
 
 RULE = {"key": "a", "operator": "In", "values": ["b"]}
 

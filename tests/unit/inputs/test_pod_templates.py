@@ -5,10 +5,10 @@ from collections import Counter
 import msgspec
 import pytest
 
-from stretto.api.heads import decode_pod_head
+from stretto.api.types.heads import decode_pod_head
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.inputs.pod_templates import PodTemplates, TemplateSpec
+from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 
 GROUP = "godel.bytedance.com/pod-group-name"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.inputs.scenario import load_scenario
-from stretto.inputs.scenario_schema import Scenario
+from stretto.inputs.scenario.read import load_scenario
+from stretto.inputs.scenario.schema import Scenario
 
 FLEET = "fleet: {openb: bundled}\n"
 

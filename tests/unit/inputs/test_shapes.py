@@ -3,8 +3,8 @@
 import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.inputs.fleet import FleetNode
-from stretto.inputs.shapes import matching_nodes, nodes_like
+from stretto.inputs.neutral.fleet import FleetNode
+from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
 
 FLEET = tuple(FleetNode(f"n-{i}", 1000, 1024, 8 * (i % 2), "G2" * (i % 2)) for i in range(6))
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.inputs.azure_vm import Lifetime, load_vms, vm_pods
-from stretto.inputs.philly import job_pods, load_jobs
-from stretto.inputs.traces import TraceFiles, load_trace
+from stretto.inputs.traces.azure_vm import Lifetime, load_vms, vm_pods
+from stretto.inputs.traces.formats import TraceFiles, load_trace
+from stretto.inputs.traces.philly import job_pods, load_jobs
 
 JOBS = "job_id,submit_time_s,num_gpus,duration_s,model_name"
 VMS = "vm_id,arrival_s,batch_id,vcpu,memory_gb,duration_min_s,duration_max_s,censored"

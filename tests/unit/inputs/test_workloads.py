@@ -7,7 +7,7 @@ import pytest
 
 from stretto.base.errors import InputError
 from stretto.base.rng import Rng
-from stretto.inputs.workloads import (
+from stretto.inputs.scenario.workloads import (
     Diurnal,
     diurnal_times,
     poisson_times,

@@ -5,24 +5,18 @@ from collections import Counter
 import pytest
 from click.testing import CliRunner
 
-from stretto.api.kinds import POD, POD_GROUP
+from stretto.api.wire.kinds import POD, POD_GROUP
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.cli.main import cli
-from stretto.lab.kube import bench
-from stretto.lab.kube.bench_asked import WORKLOADS, KubeBench
-from stretto.lab.kube.bench_replay import WritePlan, addressed, replay, writes_of
-from stretto.lab.kube.bench_rounds import Ceiling, Drain, Round
-from stretto.lab.kube.bench_shapes import (
-    MEASURED,
-    Counts,
-    counts_of,
-    pod_name,
-    shape_named,
-)
-from stretto.lab.kube.bench_sides import Usage
-from stretto.lab.kube.bench_warm import NODES, Rehearsal
-from stretto.lab.kube.bench_watch import Curve, curve_of
 from stretto.stores.store import Bind, Eviction, Patch
+from stretto_lab.bench_kube import bench
+from stretto_lab.bench_kube.options import WORKLOADS, KubeBench
+from stretto_lab.bench_kube.replay import WritePlan, addressed, replay, writes_of
+from stretto_lab.bench_kube.rounds import Ceiling, Drain, Round
+from stretto_lab.bench_kube.shapes import MEASURED, Counts, counts_of, pod_name, shape_named
+from stretto_lab.bench_kube.sides import Usage
+from stretto_lab.bench_kube.warm import NODES, Rehearsal
+from stretto_lab.bench_kube.watch import Curve, curve_of
 
 
 def rehearsed(name: str) -> Rehearsal:

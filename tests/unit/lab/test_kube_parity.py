@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 from stretto.api import codec
-from stretto.api.pods import Pod
+from stretto.api.types.pod import Pod
 from stretto.base.rng import Rng
-from stretto.framework.exact.scheduler import ExactScheduler
-from stretto.framework.exact.snapshot import Snapshot
-from stretto.lab.conformance import Case
-from stretto.lab.kube.bench_parity_pods import node_bodies, pod_body
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto_lab.bench_kube.parity.pods import node_bodies, pod_body
+from stretto_lab.conformance.kube_cases import Case
 
 PODS = [pod_body(number, Rng(7).child("pod", number)) for number in range(300)]
 

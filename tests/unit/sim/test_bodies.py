@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from stretto.inputs.fleet import FleetPod
-from stretto.inputs.objects import pod_object
+from stretto.inputs.neutral.fleet import FleetPod
+from stretto.inputs.objects.objects import pod_object
 from stretto.sim import bodies
 from stretto.sim.bodies import PodBodies
 

@@ -7,13 +7,13 @@ from multiprocessing import Pipe
 import pytest
 
 from stretto.base.errors import InputError, InvariantBrokenError, UnknownNameError
-from stretto.framework.program import DevicePick
-from stretto.framework.selection import TieRule
-from stretto.inputs.fleet import Fleet, FleetNode, FleetPod
-from stretto.inputs.openb_protocol import typical_pods
-from stretto.sim import compare as module
-from stretto.sim.compare import compare, read_seeds, summarise
-from stretto.sim.openb import Asked, Point, Run
+from stretto.framework.compiled.tables import DevicePick
+from stretto.framework.compiled.ties import TieRule
+from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
+from stretto.inputs.traces.openb.protocol import typical_pods
+from stretto.sim.comparison import seeds as module
+from stretto.sim.comparison.scene import Asked, Point, Run
+from stretto.sim.comparison.seeds import compare, read_seeds, summarise
 from stretto.sim.policies import check_policies, policy_profile
 
 FLEET = Fleet(
@@ -97,7 +97,7 @@ def test_a_signal_waits_until_the_workers_are_made() -> None:
 
 def test_a_worker_leaves_when_nobody_holds_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[int] = []
-    monkeypatch.setattr("stretto.sim.compare.os._exit", left.append)
+    monkeypatch.setattr("stretto.sim.comparison.seeds.os._exit", left.append)
     line, held = Pipe(duplex=False)
     held.close()
     module._leave_in_the_end(line)

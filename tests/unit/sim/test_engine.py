@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from stretto.base.errors import InvariantBrokenError
-from stretto.framework.profile import load_profile
-from stretto.inputs.fleet import FleetNode, FleetPod
+from stretto.framework.profile.profile import load_profile
+from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.sim.engine import NEVER, Engine, Record, Work
 from stretto.sim.usage import usage
 from stretto.sim.world import World, WorldConfig, accepted, build_world

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import CONFIG_MAP, NODE, POD, POD_GROUP
+from stretto.api.wire.kinds import CONFIG_MAP, NODE, POD, POD_GROUP
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, UnreachableError
 from stretto.base.rng import Rng
-from stretto.framework.profile import load_profile
-from stretto.inputs.arrivals import Arrival
-from stretto.inputs.feed import Feed, materialise
-from stretto.inputs.scenario import load_scenario
+from stretto.framework.profile.profile import load_profile
+from stretto.inputs.scenario.arrivals import Arrival
+from stretto.inputs.scenario.feed import Feed, materialise
+from stretto.inputs.scenario.read import load_scenario
 from stretto.plane import Plane, PlaneConfig
 from stretto.sim.feeder import MARKER, Feeder, check_written, identity_of
-from stretto.sim.live import LiveRun, Sample
-from stretto.sim.live_setup import open_store, profile_source
-from stretto.stores.memory import MemoryStore
+from stretto.sim.real_time import LiveRun, Sample
+from stretto.sim.setup import open_store, profile_source
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Code, Outcome, Reply, Store
 from stretto.testing import make_group, make_node, make_pod
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api.kinds import POD_GROUP
+from stretto.api.wire.kinds import POD_GROUP
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.inputs.philly import PhillyJob
-from stretto.sim.forecast import Runner, Typical, forecast
-from stretto.sim.forecast_philly import ForecastStudy, forecast_plot, study_forecast
+from stretto.inputs.traces.philly import PhillyJob
+from stretto.sim.history.forecast import Runner, Typical, forecast
 from stretto.testing import Harness, make_group, make_node, make_pod
+from stretto_lab.studies.forecast import ForecastStudy, forecast_plot, study_forecast
 
 
 def pod(name: str, lasts: float | None, cpu: str = "1", **more: Any) -> bytes:

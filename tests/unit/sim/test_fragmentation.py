@@ -5,14 +5,20 @@ import pytest
 
 from stretto.base.errors import InvariantBrokenError
 from stretto.base.rng import Rng
-from stretto.framework.typical import weighted_pods
-from stretto.inputs.fleet import Fleet, FleetNode, FleetPod
-from stretto.inputs.openb_figures import bundled_openb
-from stretto.inputs.openb_protocol import typical_pods
-from stretto.sim.fragmentation import Curve, Decisions, machines_of, replay, whole_percents
+from stretto.framework.compiled.typical import weighted_pods
+from stretto.inputs.neutral.fleet import Fleet, FleetNode, FleetPod
+from stretto.inputs.traces.openb.figures import bundled_openb
+from stretto.inputs.traces.openb.protocol import typical_pods
+from stretto.sim.comparison.fragmentation import (
+    Curve,
+    Decisions,
+    machines_of,
+    replay,
+    whole_percents,
+)
 from stretto.sim.policies import kinds_of
-from stretto.state.devices import Devices
-from tests.references import openb as reference
+from stretto.state.rows.devices import Devices
+from tests.support.references import openb as reference
 
 
 def walk(fleet: Fleet, made: Decisions) -> Curve:

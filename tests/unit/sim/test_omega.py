@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from stretto.base.errors import InputError
-from stretto.sim.omega import Cell, Job, OmegaRun, run_omega
-from stretto.sim.omega_study import (
+from stretto.state.work.claims import CommitMode, ConflictMode
+from stretto_lab.studies.omega.model import Cell, Job, OmegaRun, run_omega
+from stretto_lab.studies.omega.sweep import (
     MODES,
     OmegaPoint,
     OmegaStudy,
@@ -14,7 +15,6 @@ from stretto.sim.omega_study import (
     run_study,
     runs_of,
 )
-from stretto.state.claims import CommitMode, ConflictMode
 
 FIT, VERSION = ConflictMode.FIT, ConflictMode.VERSION
 ALL = CommitMode.ALL_OR_NOTHING

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.sim.omega_shards import (
+from stretto_lab.studies.omega.shards import (
     Binding,
     ShardPoint,
     ShardStudy,

@@ -6,19 +6,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from stretto.api.kinds import KINDS, NODE, POD, POD_GROUP, Kind
+from stretto.api.wire.kinds import KINDS, NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotFoundError, UnreachableError
 from stretto.base.rng import Rng
-from stretto.explain.reasons import Code
-from stretto.explain.scene import live_scene
-from stretto.explain.why import explain_pod
-from stretto.inputs.relations import InputObject
-from stretto.sim.copies import Copy, State, state_of
-from stretto.sim.live_setup import Rules
-from stretto.sim.plan import PlanReport, plan
-from stretto.state.lifecycle import PodState, UnitState
-from stretto.stores.sqlite import SqliteStore
+from stretto.explain.why.scene import live_scene
+from stretto.explain.why.why import explain_pod
+from stretto.explain.words.reasons import Code
+from stretto.inputs.objects.relations import InputObject
+from stretto.sim.history.plan import PlanReport, plan
+from stretto.sim.history.sandbox import Copy, State, state_of
+from stretto.sim.setup import Rules
+from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 NUMPY = Rules("default", "numpy")

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from stretto.base.errors import NotAllowedError
-from stretto.sim.compare import Summary
+from stretto.sim.comparison.plots import study_plots
+from stretto.sim.comparison.seeds import Summary
 from stretto.sim.plots import Line, Words, bars_png, check_plots, curves_png
-from stretto.sim.study_plots import study_plots
 
 WORDS = Words("title", "x", "y")
 PNG = b"\x89PNG\r\n"

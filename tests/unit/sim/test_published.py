@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.sim.compare import Summary
-from stretto.sim.published import agreement, read_published, workload_of
+from stretto.sim.comparison.published import agreement, read_published, workload_of
+from stretto.sim.comparison.seeds import Summary
 
 HEAD = "workload,policy,metric,arrive_pct,n_seeds,mean,sd,min,max\n"
 

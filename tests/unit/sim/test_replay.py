@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stretto.api.kinds import (
+from stretto.api.wire.kinds import (
     NODE,
     PERSISTENT_VOLUME,
     POD,
@@ -19,13 +19,19 @@ from stretto.api.kinds import (
     Kind,
 )
 from stretto.base.errors import InputError, NotFoundError, UnknownNameError
-from stretto.inputs.recordings import FORMAT, Header, Recording, RecordingWriter, load_recording
-from stretto.inputs.redaction import redacted
-from stretto.sim.histories import History, history_of
-from stretto.sim.live_setup import Rules, Settings
-from stretto.sim.replay import Replay, Replayed, recorded_waits
-from stretto.sim.taking import RECORDED, Taking, kinds_of
-from stretto.sim.what_if import AS_IT_WAS, Variation, queues_of, read_variation
+from stretto.inputs.objects.recordings import (
+    FORMAT,
+    Header,
+    Recording,
+    RecordingWriter,
+    load_recording,
+)
+from stretto.inputs.objects.redaction import redacted
+from stretto.sim.history.histories import History, history_of
+from stretto.sim.history.recording import RECORDED, Taking, kinds_of
+from stretto.sim.history.replay import Replay, Replayed, recorded_waits
+from stretto.sim.history.what_if import AS_IT_WAS, Variation, queues_of, read_variation
+from stretto.sim.setup import Rules, Settings
 from stretto.stores.store import Deletion, Patch, Update
 from stretto.testing import Harness, make_node, make_pod
 

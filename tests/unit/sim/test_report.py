@@ -2,7 +2,7 @@
 
 import pytest
 
-from stretto.sim.meter import Meter
+from stretto.sim.counters import Meter
 from stretto.sim.pending import waiting_pods
 from stretto.sim.report import plots, summarise, tables
 from stretto.testing import Harness, make_node, make_pod

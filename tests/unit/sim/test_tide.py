@@ -3,14 +3,14 @@
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.control.dispatcher.config import DispatcherConfig, QueueConfig
-from stretto.framework.profile import load_profile
-from stretto.inputs.fleet import FleetNode, FleetPod
-from stretto.inputs.one_pool import load_arrivals
+from stretto.control.queues.config import DispatcherConfig, QueueConfig
+from stretto.framework.profile.profile import load_profile
+from stretto.inputs.neutral.fleet import FleetNode, FleetPod
+from stretto.inputs.traces.one_pool import load_arrivals
 from stretto.plane import PlaneConfig
-from stretto.sim.tide import run_tide
-from stretto.sim.tide_books import Service, TideJob, TideRun
-from stretto.sim.tide_study import (
+from stretto_lab.studies.one_pool.day import run_tide
+from stretto_lab.studies.one_pool.ledger import Service, TideJob, TideRun
+from stretto_lab.studies.one_pool.report import (
     WARM_UP,
     OnePoolStudy,
     jobs_of,

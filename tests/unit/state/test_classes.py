@@ -4,13 +4,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stretto.api.heads import decode_pod_head
+from stretto.api.types.heads import decode_pod_head
 from stretto.base.errors import InputError
-from stretto.state import classes as module
-from stretto.state.classes import GPU, GPU_MILLI, GPU_MODELS, PORTS_ALONE, Classes
-from stretto.state.resources import CPU, MEMORY, MIB, PODS, Resources
+from stretto.state.classes import table as module
+from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS, PORTS_ALONE, Classes
+from stretto.state.rows.resources import CPU, MEMORY, MIB, PODS, Resources
 from stretto.testing import make_pod
-from tests.books import changed
+from tests.support.hand_fed_cluster import changed
 
 
 def intern(classes: Classes, body: bytes) -> int:

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from stretto.api.handover import OWNER
-from stretto.state.cluster import Cluster, ClusterConfig
-from stretto.state.devices import MAX_MODELS
-from stretto.state.invariants import check_all
-from stretto.state.resources import CPU, PODS
-from stretto.state.units import Cure
+from stretto.api.types.handover_annotations import OWNER
+from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.queries.invariants import check_all
+from stretto.state.rows.devices import MAX_MODELS
+from stretto.state.rows.resources import CPU, PODS
+from stretto.state.work.units import Cure
 from stretto.testing import make_node, make_pod
-from tests.books import MODIFIED, Books
+from tests.support.hand_fed_cluster import MODIFIED, Books
 
 NIC = "x.io/nic"
 BOTH = ClusterConfig(device_kinds={"nvidia.com/gpu": "model", NIC: "nic"})

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from stretto.state import columns as module
-from stretto.state.columns import Columns
-from stretto.state.devices import DeviceRequest
-from stretto.state.ledger import Ledger
-from stretto.state.resources import CPU, MEMORY, MIB, PODS, SCAN_LIMIT
+from stretto.state.rows import snapshot as module
+from stretto.state.rows.devices import DeviceRequest
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.resources import CPU, MEMORY, MIB, PODS, SCAN_LIMIT
+from stretto.state.rows.snapshot import Columns
 
 
 def ledger_of(count: int = 1, **amounts: int) -> Ledger:

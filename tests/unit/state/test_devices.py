@@ -1,7 +1,7 @@
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.state.devices import (
+from stretto.state.rows.devices import (
     ASKED_MODELS,
     MAX_MODELS,
     WHOLE,

@@ -4,16 +4,25 @@ import numpy as np
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.framework.contract import View
+from stretto.framework.contract.rule import View
 from stretto.framework.plugins.node_affinity import NodeAffinity
 from stretto.framework.plugins.node_unschedulable import NodeUnschedulable
 from stretto.framework.plugins.taints import TaintToleration
-from stretto.state import static_rows
-from stretto.state.classes import PodClass
-from stretto.state.eligibility import Eligibility
-from stretto.state.labels import BoolArray, SlotArray
-from stretto.state.nodes import Nodes
-from tests.sketch import a_class, a_node, look, nodes_of, preferring, requiring, slots_of, term
+from stretto.state.classes.table import PodClass
+from stretto.state.nodes import static_rows
+from stretto.state.nodes.eligibility import Eligibility
+from stretto.state.nodes.labels import BoolArray, SlotArray
+from stretto.state.nodes.table import Nodes
+from tests.support.small_cluster import (
+    a_class,
+    a_node,
+    look,
+    nodes_of,
+    preferring,
+    requiring,
+    slots_of,
+    term,
+)
 
 TAINTS, AFFINITY = TaintToleration({}), NodeAffinity({})
 

@@ -2,18 +2,18 @@ from typing import Any
 
 import pytest
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.state.cluster import ClusterConfig
-from stretto.state.evictions import Stay
-from stretto.state.invariants import check_all
-from stretto.state.lifecycle import PodState
-from stretto.state.units import Cure
-from stretto.stores.memory import MemoryStore
+from stretto.state.cluster.cluster import ClusterConfig
+from stretto.state.queries.invariants import check_all
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.evictions import Stay
+from stretto.state.work.units import Cure
+from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Event, EventType
 from stretto.testing import make_node, make_pod
-from tests.books import ADDED, DELETED, MODIFIED, Books, changed
+from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, Books, changed
 
 GATED = {"spec": {"schedulingGates": [{"name": "g"}]}}
 

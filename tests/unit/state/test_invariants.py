@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from stretto.state.claims import Verdict
-from stretto.state.invariants import check_all, gangs_are_whole, overcommitted
-from stretto.state.lifecycle import PodState
+from stretto.state.queries.invariants import check_all, gangs_are_whole, overcommitted
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.claims import Verdict
 from stretto.testing import make_node, make_pod
-from tests.books import MODIFIED, Books
-from tests.pleas import plan_of
+from tests.support.hand_fed_cluster import MODIFIED, Books
+from tests.support.plans import plan_of
 
 
 def straight() -> Books:

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from stretto.state import ledger as module
-from stretto.state.ledger import Ledger
-from stretto.state.resources import CPU, MEMORY, PODS
+from stretto.state.rows import ledger as module
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.resources import CPU, MEMORY, PODS
 
 GIB = 1 << 30
 

@@ -2,11 +2,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from stretto.api.meta import NodeSelector
-from stretto.api.selectors import node_terms
-from stretto.state.nodes import NO_RANK, Nodes, zone_name
-from stretto.state.units import Cure
-from tests.sketch import a_node, nodes_of, slots_of, term
+from stretto.api.wire.meta import NodeSelector
+from stretto.api.wire.selectors import node_terms
+from stretto.state.nodes.table import NO_RANK, Nodes, zone_name
+from stretto.state.work.units import Cure
+from tests.support.small_cluster import a_node, nodes_of, slots_of, term
 
 
 def selector(*terms: dict[str, object]) -> NodeSelector:

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from stretto.api.selectors import Operator, Rule, integer
-from stretto.state import labels as module
-from stretto.state.labels import Labels
-from tests.sketch import slots_of
+from stretto.api.wire.selectors import Operator, Rule, integer
+from stretto.state.nodes import labels as module
+from stretto.state.nodes.labels import Labels
+from tests.support.small_cluster import slots_of
 
 FLEET = (
     {"zone": "a", "gen": "7"},

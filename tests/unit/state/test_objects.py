@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from stretto.api import codec, kinds
-from stretto.api.meta import LabelSelector
-from stretto.api.selectors import label_selector
-from stretto.api.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from stretto.api import codec
+from stretto.api.types.storage import PersistentVolume, PersistentVolumeClaim, VolumeAttachment
+from stretto.api.wire import kinds
+from stretto.api.wire.meta import LabelSelector
+from stretto.api.wire.selectors import label_selector
+from stretto.state.ingest.whole_objects import CURES
 from stretto.state.objects import LOG_LIMIT, SELECTED_NODE, Objects, identity_of
-from stretto.state.whole import CURES
-from tests.exact_sketch import thing
+from tests.support.parity_cluster import thing
 
 
 def attachment(name: str, node: str) -> Any:

@@ -1,7 +1,7 @@
 import numpy as np
 
-from stretto.state.lifecycle import PodState
-from stretto.state.pods import FIRST_ROWS, NO_SLOT, NewPod, Pods
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.pods import FIRST_ROWS, NO_SLOT, NewPod, Pods
 
 
 def new(name: str, class_id: int = 0) -> NewPod:

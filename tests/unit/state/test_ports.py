@@ -1,7 +1,7 @@
 import numpy as np
 
-from stretto.api.effective import ANY_ADDRESS, HostPort
-from stretto.state.ports import Ports
+from stretto.api.types.effective_requests import ANY_ADDRESS, HostPort
+from stretto.state.rows.ports import Ports
 
 EVERY = HostPort(ANY_ADDRESS, "TCP", 80)
 ONE = HostPort("10.0.0.1", "TCP", 80)

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import POD
-from stretto.state.invariants import check_all
-from stretto.state.lifecycle import PodState
-from stretto.state.units import Cure
+from stretto.api.types.heads import decode_pod_head
+from stretto.api.wire.kinds import POD
+from stretto.state.queries.invariants import check_all
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.units import Cure
 from stretto.stores.store import Event, Patch
 from stretto.testing import Harness, make_node, make_pod
-from tests.books import ADDED, DELETED, MODIFIED, Books, changed
+from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, Books, changed
 
 DEFERRED = [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]
 INFEASIBLE = [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]

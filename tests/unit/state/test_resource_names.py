@@ -3,7 +3,7 @@
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.state.resources import MOST_ASKED, MOST_NAMES, Resources
+from stretto.state.rows.resources import MOST_ASKED, MOST_NAMES, Resources
 from stretto.testing import Harness, make_node, make_pod
 
 

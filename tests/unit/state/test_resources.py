@@ -1,7 +1,7 @@
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.state.resources import (
+from stretto.state.rows.resources import (
     CPU,
     FIRST_NAMES,
     LARGEST,

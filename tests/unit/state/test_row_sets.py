@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.state.row_sets import RowSet
+from stretto.state.rows.row_sets import RowSet
 
 _ROWS = st.sets(st.integers(0, 60), max_size=40)
 _CHANGES = st.lists(st.tuples(st.booleans(), _ROWS), max_size=12)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from stretto.state.slots import BLOCK, Slots
+from stretto.state.rows.slots import BLOCK, Slots
 
 
 def filled(nodes: int, zone: str = "a", fan_out: int = 1) -> tuple[Slots, list[int]]:

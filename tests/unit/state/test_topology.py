@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.api.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE, NODE, POD, POD_GROUP
 from stretto.base.errors import InputError
-from stretto.framework.zone_columns import ZoneColumns
-from stretto.state.invariants import overcommitted
-from stretto.state.topology_notes import (
+from stretto.framework.groups.numa_snapshot import ZoneColumns
+from stretto.state.classes.annotations import (
     DOMAIN_CAPS,
     MEMORY_ENHANCEMENT,
     MICRO_TOPOLOGY,
@@ -19,6 +18,7 @@ from stretto.state.topology_notes import (
     read_asks,
     read_micro_topology,
 )
+from stretto.state.queries.invariants import overcommitted
 from stretto.stores.store import Deletion
 from stretto.testing import Harness, make_group, make_node, make_pod, make_report, numa_notes
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from stretto.api import kinds
-from stretto.api.kinds import POD
+from stretto.api.wire import kinds
+from stretto.api.wire.kinds import POD
 from stretto.control.pump import Pump
-from stretto.state.cluster import Cluster, ClusterConfig
-from stretto.state.units import Cure
-from stretto.state.whole import CURES
+from stretto.state.cluster.cluster import Cluster, ClusterConfig
+from stretto.state.ingest.whole_objects import CURES
+from stretto.state.work.units import Cure
 from stretto.stores.store import Bind, Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from stretto.stores.sqlite import SqliteStore
-from tests.unit.stores.shelf import sqlite
+from stretto.stores.embedded.sqlite import SqliteStore
+from tests.unit.stores.contents import sqlite
 
 
 @pytest.fixture

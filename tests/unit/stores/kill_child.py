@@ -8,10 +8,10 @@ may land without a word, ``drop UID``.
 import sys
 from pathlib import Path
 
-from stretto.api.kinds import NODE, POD
+from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
-from stretto.stores.sqlite import SqliteStore
+from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Bind, Deletion, Outcome, Record
 
 NODES = 5

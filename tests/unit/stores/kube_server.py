@@ -10,10 +10,10 @@ from typing import Any
 from aiohttp import web
 
 from stretto.base.rng import Rng
-from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.loop import LoopThread
-from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
+from stretto.stores.kube.transport.event_loop import LoopThread
+from stretto.stores.kube.transport.options import KubeOptions
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -3,16 +3,16 @@ from concurrent.futures import Future
 
 import pytest
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.base.clock import ManualClock
 from stretto.base.errors import TooOldError
 from stretto.base.rng import Rng
-from stretto.stores.faults import FAULTS, LONGEST_DELAY, LONGEST_FLIGHT, NO_FAULTS, FaultOdds
-from stretto.stores.faulty import FaultyStore
-from stretto.stores.memory import MemoryStore
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.faulty.odds import FAULTS, LONGEST_DELAY, LONGEST_FLIGHT, NO_FAULTS, FaultOdds
+from stretto.stores.faulty.store import FaultyStore
 from stretto.stores.store import Deletion, Event, EventType, Outcome, Patch, Replies, Watch
 from tests.contract import bodies
-from tests.unit.stores.shelf import SPACE, add_nodes, add_pods, memory, to
+from tests.unit.stores.contents import SPACE, add_nodes, add_pods, memory, to
 
 MODIFIED, DELETED = EventType.MODIFIED, EventType.DELETED
 

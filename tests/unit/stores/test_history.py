@@ -1,8 +1,8 @@
 import pytest
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.base.errors import TooOldError
-from stretto.stores.history import History, HistoryWatch
+from stretto.stores.embedded.history import History, HistoryWatch
 from stretto.stores.store import Event, EventType, Record
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.base.rng import Rng
-from tests.unit.stores.shelf import sqlite
+from tests.unit.stores.contents import sqlite
 
 CHILD = Path(__file__).with_name("kill_child.py")
 

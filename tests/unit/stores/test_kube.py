@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from stretto.api.kinds import EVENT, POD, QUEUE
+from stretto.api.wire.kinds import EVENT, POD, QUEUE
 from stretto.base.errors import NotAllowedError, TooOldError, UnreachableError
 from stretto.stores.store import Bind, Code, Event, EventType, Outcome, Selection, Watch
 from tests.unit.stores.kube_server import QUICK, Server, at, lines, once, pod, status

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from stretto.api.kinds import LEASE, POD
+from stretto.api.wire.kinds import LEASE, POD
 from stretto.stores.store import Bind, Code, Eviction, Outcome, Patch, Update
 from tests.unit.stores.kube_server import QUICK, Server, at, once, pod, status
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.base.errors import InputError
-from stretto.stores.kube.access import Login
-from stretto.stores.kube.framing import Reader, bytes_of, target_of
-from stretto.stores.kube.messages import Answer, LostError, Request
+from stretto.stores.kube.login.access import Login
+from stretto.stores.kube.login.messages import Answer, LostError, Request
+from stretto.stores.kube.transport.http1 import Reader, bytes_of, target_of
 
 _MOST = 1000
 

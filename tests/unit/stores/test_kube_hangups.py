@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError, UnreachableError
 from stretto.base.rng import Rng
-from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.loop import LoopThread
+from stretto.stores.kube.login.access import KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
+from stretto.stores.kube.transport.event_loop import LoopThread
 from tests.unit.stores.kube_server import QUICK, Server, lines, pod, status
 from tests.unit.stores.test_kube import listed, polled
 from tests.unit.stores.test_kubeconfig import config, counting, plugin, written

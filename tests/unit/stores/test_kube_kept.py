@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from stretto.stores.kube.access import Login
-from stretto.stores.kube.framing import Target
-from stretto.stores.kube.kept import Connection, Kept, _connected_socket
-from stretto.stores.kube.messages import Answer, Request
+from stretto.stores.kube.login.access import Login
+from stretto.stores.kube.login.messages import Answer, Request
+from stretto.stores.kube.transport.connections import Connection, Kept, _connected_socket
+from stretto.stores.kube.transport.http1 import Target
 from tests.unit.stores.kube_server import QUICK
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -53,7 +53,7 @@ def test_a_request_takes_no_longer_when_a_connection_is_made_for_it(
         given.append(seconds)
         return Answer(200, b"")
 
-    monkeypatch.setattr("stretto.stores.kube.kept._connected_socket", slowly)
+    monkeypatch.setattr("stretto.stores.kube.transport.connections._connected_socket", slowly)
     monkeypatch.setattr(Connection, "exchange", exchange)
     asyncio.run(once(Login("http://127.0.0.1:1", None)))
     assert given[0] <= QUICK.connect + QUICK.answer - 0.3

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.stores.kube.lanes import WIDTH, Gate, Lane
-from stretto.stores.kube.messages import Answer, Request
-from stretto.stores.kube.options import KubeOptions
-from stretto.stores.kube.sender import Batch, Sender, Write
+from stretto.stores.kube.login.messages import Answer, Request
+from stretto.stores.kube.transport.lanes import WIDTH, Gate, Lane
+from stretto.stores.kube.transport.options import KubeOptions
+from stretto.stores.kube.transport.retry import Batch, Sender, Write
 from stretto.stores.store import Outcome, Reply
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.base.errors import UnreachableError
 from stretto.base.rng import Rng
-from stretto.stores.kube.access import Access, AccountAccess, KubeconfigAccess
+from stretto.stores.kube.login.access import Access, AccountAccess, KubeconfigAccess
 from stretto.stores.kube.store import KubeStore
-from tests.certificates import self_signed, signed
+from tests.support.certificates import self_signed, signed
 from tests.unit.stores.kube_server import QUICK, Server, lines, pod
 from tests.unit.stores.test_kube import listed, polled
 from tests.unit.stores.test_kubeconfig import config, written

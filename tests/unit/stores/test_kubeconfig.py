@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import InputError
-from stretto.stores.kube import plugins
-from stretto.stores.kube.access import KubeconfigAccess, Login
-from tests.certificates import self_signed
+from stretto.stores.kube.login import exec_plugins
+from stretto.stores.kube.login.access import KubeconfigAccess, Login
+from tests.support.certificates import self_signed
 
 SERVER = {"server": "https://127.0.0.1:1"}
 VERSION = "client.authentication.k8s.io/v1"
@@ -202,7 +202,7 @@ def test_a_key_that_is_locked_is_refused_and_nobody_is_asked_for_its_passphrase(
     names = {"client-certificate": pair.cert.name, "client-key": "locked.key"}
     ask = f"""
 import asyncio, pathlib, sys
-from stretto.stores.kube.access import KubeconfigAccess
+from stretto.stores.kube.login.access import KubeconfigAccess
 asyncio.run(KubeconfigAccess(pathlib.Path({str(written(tmp_path, config(names)))!r})).login())
 """
     code, said = on_a_terminal([sys.executable, "-c", ask])
@@ -312,17 +312,17 @@ def test_a_plugin_that_gives_nothing_is_named(tmp_path: Path, script: str, compl
 def test_no_more_of_a_plugin_is_kept_than_an_answer_may_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stretto.stores.kube.plugins.WITHIN", 1.0)
+    monkeypatch.setattr("stretto.stores.kube.login.exec_plugins.WITHIN", 1.0)
     kept: list[int] = []
 
-    async def count(stream: asyncio.StreamReader, real: Any = plugins._beginning) -> bytes:
+    async def count(stream: asyncio.StreamReader, real: Any = exec_plugins._beginning) -> bytes:
         kept.append(len(said := await real(stream)))
         return said
 
-    monkeypatch.setattr(plugins, "_beginning", count)
+    monkeypatch.setattr(exec_plugins, "_beginning", count)
     with pytest.raises(InputError, match="ExecCredential"):
         login(plugin(tmp_path, "print('x' * (5 << 20))"))
-    assert max(kept) == plugins.MOST_BYTES
+    assert max(kept) == exec_plugins.MOST_BYTES
 
 
 @pytest.mark.parametrize("more", [{"args": ["a\0b"]}, {"env": [{"name": "A=B"}]}])

@@ -1,11 +1,11 @@
 import pytest
 
-from stretto.api.kinds import EVENT, NODE, POD
+from stretto.api.wire.kinds import EVENT, NODE, POD
 from stretto.base.errors import InputError, TooOldError
-from stretto.stores.listing import OPEN_PAGES
+from stretto.stores.embedded.listing import OPEN_PAGES
 from stretto.stores.store import Record, Selection
 from tests.contract import bodies
-from tests.unit.stores.shelf import SPACE, add_pods, memory
+from tests.unit.stores.contents import SPACE, add_pods, memory
 
 
 def test_lists_that_are_paged_do_not_fill_the_memory() -> None:

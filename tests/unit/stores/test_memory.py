@@ -2,24 +2,15 @@ import json
 
 import pytest
 
-from stretto.api.kinds import DEPLOYMENT, POD, POD_DISRUPTION_BUDGET, REPLICA_SET
+from stretto.api.wire.kinds import DEPLOYMENT, POD, POD_DISRUPTION_BUDGET, REPLICA_SET
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, TooOldError
 from stretto.base.rng import Rng
-from stretto.stores.memory import MemoryStore, Origin
-from stretto.stores.store import (
-    Code,
-    EventType,
-    Eviction,
-    Outcome,
-    Patch,
-    Record,
-    Reply,
-    Update,
-)
-from stretto.stores.table import Draft, JournalError
+from stretto.stores.embedded.memory import MemoryStore, Origin
+from stretto.stores.embedded.table import Draft, JournalError
+from stretto.stores.store import Code, EventType, Eviction, Outcome, Patch, Record, Reply, Update
 from tests.contract import bodies
-from tests.unit.stores.shelf import SPACE, add_nodes, add_pods, done, memory, to
+from tests.unit.stores.contents import SPACE, add_nodes, add_pods, done, memory, to
 
 
 def running(name: str, version: int, body: bytes = b'{"metadata":{},"spec":{}}') -> Record:

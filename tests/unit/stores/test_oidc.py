@@ -12,8 +12,8 @@ from aiohttp import web
 
 from stretto.base.clock import WallClock
 from stretto.base.errors import InputError
-from stretto.stores.kube.access import KubeconfigAccess
-from stretto.stores.kube.loop import LoopThread
+from stretto.stores.kube.login.access import KubeconfigAccess
+from stretto.stores.kube.transport.event_loop import LoopThread
 
 HOUR = 3600
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.heads import PodHead
-from stretto.api.limits import MAX_BYTES
+from stretto.api.types.heads import PodHead
+from stretto.api.wire.limits import MAX_BYTES
 from stretto.base.errors import InputError
-from stretto.stores.admission import decode_pod
-from stretto.stores.patterns import Patterns
+from stretto.stores.embedded.admission import decode_pod
+from stretto.stores.embedded.templates import Patterns
 
 _LIKE = b'{"metadata":{"name":"%b","namespace":"web"},"spec":{"containers":[{"name":"main"}]}}'
 _TEXTS = (

@@ -4,9 +4,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.api.kinds import NODE, POD
-from stretto.api.patch import merge_patch
-from stretto.stores.edits import merged, with_annotations, with_status_of
+from stretto.api.edit.patch import merge_patch
+from stretto.api.wire.kinds import NODE, POD
+from stretto.stores.embedded.json_edit import merged, with_annotations, with_status_of
 from stretto.stores.render import render
 from stretto.stores.store import Record
 

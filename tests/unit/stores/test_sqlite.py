@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from stretto.api.kinds import CONFIG_MAP, POD
+from stretto.api.wire.kinds import CONFIG_MAP, POD
 from stretto.base.errors import InputError, TooOldError, UnreachableError
-from stretto.stores.journal import SqliteJournal
+from stretto.stores.embedded.journal import SqliteJournal
+from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.render import render
-from stretto.stores.sqlite import SqliteStore
 from stretto.stores.store import Bind, Deletion, Patch, Record, Update
 from tests.contract import bodies
-from tests.unit.stores.shelf import (
+from tests.unit.stores.contents import (
     SPACE,
     add_nodes,
     add_pods,

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from stretto.api.kinds import POD
-from stretto.stores.sqlite import SqliteStore
+from stretto.api.wire.kinds import POD
+from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.store import Code, Outcome, Reply
 from tests.contract import bodies
-from tests.unit.stores.shelf import (
+from tests.unit.stores.contents import (
     SPACE,
     add_pods,
     connection_of,

@@ -17,16 +17,16 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.kinds import POD
+from stretto.api.wire.kinds import POD
 from stretto.base.failpoints import Failpoint, no_failpoint
 from stretto.control.binder.conflicts import Judge
-from stretto.control.binder.flights import AHEAD, Flights, Landed
+from stretto.control.binder.in_flight import AHEAD, Flights, Landed
 from stretto.control.binder.volumes import VolumeDesk
-from stretto.state.claims import ConflictCause, Plan, Verdict
-from stretto.state.cluster import Cluster
-from stretto.state.lifecycle import PodEvent, PodState, step_pods
-from stretto.state.pods import NO_SLOT
-from stretto.state.units import Cure, Unit, Units
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.claims import ConflictCause, Plan, Verdict
+from stretto.state.work.units import Cure, Unit, Units
 from stretto.stores.store import Bind, Code, Outcome, Replies, Reply, Store, UnitReplies
 
 READ_BACK_AFTER: Final = 1.0

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from stretto.base.arrays import distinct
 from stretto.control.binder.volumes import are_free
-from stretto.state.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
-from stretto.state.classes import PORTS_ALONE, STAGED, ZONES_ALONE
-from stretto.state.cluster import Cluster
-from stretto.state.evictions import short_of
-from stretto.state.lifecycle import PodState
-from stretto.state.topology_caps import breaks_cap, keeps_caps
-from stretto.state.topology_portions import NONE, OWN, Portions
+from stretto.state.classes.table import PORTS_ALONE, STAGED, ZONES_ALONE
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.bulk_numa import NONE, OWN, Portions
+from stretto.state.queries.domain_caps import breaks_cap, keeps_caps
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
+from stretto.state.work.evictions import short_of
 
 Eligible = Callable[[int, int], bool]
 """(class id, slot) to whether the static filters still let the class onto the slot."""

@@ -13,15 +13,14 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from stretto.api import kinds
-from stretto.api.kinds import Kind
-from stretto.api.meta import Wire
-from stretto.api.storage import PersistentVolumeClaim
+from stretto.api.types.storage import PersistentVolumeClaim
+from stretto.api.wire import kinds
+from stretto.api.wire.kinds import Kind
+from stretto.api.wire.meta import Wire
 from stretto.base.errors import InputError
-from stretto.state.claims import ConflictCause, VolumeChoice
-from stretto.state.classes import decode_spec
-from stretto.state.cluster import Cluster
-from stretto.state.lifecycle import PodState
+from stretto.state.classes.table import decode_spec
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest.whole_objects import read_object
 from stretto.state.objects import (
     BIND_COMPLETED,
     BOUND_BY,
@@ -31,7 +30,8 @@ from stretto.state.objects import (
     meta_of,
     reference_to,
 )
-from stretto.state.whole import read_object
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.claims import ConflictCause, VolumeChoice
 from stretto.stores.capabilities import EMBEDDED
 from stretto.stores.store import Outcome, Patch, Reply, Store
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from stretto.state.evictions import EvictionOrder
+from stretto.state.work.evictions import EvictionOrder
 
 
 class Lane(Protocol):

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from stretto.api.kinds import MOVEMENT
-from stretto.api.scheduling import Movement, MovementStatus, OwnerMovement, TaskInfo
-from stretto.state.cluster import Cluster
-from stretto.state.units import Units
+from stretto.api.types.godel import Movement, MovementStatus, OwnerMovement, TaskInfo
+from stretto.api.wire.kinds import MOVEMENT
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.work.units import Units
 from stretto.stores.store import Patch, Store
 
 _DECODER = msgspec.json.Decoder(Movement)

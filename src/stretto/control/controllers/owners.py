@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from stretto.api.meta import OwnerReference
+from stretto.api.wire.meta import OwnerReference
 
 _BY_NODE: Final = frozenset({"DaemonSet", "Node"})
 """Owners whose next pod would come to the same node."""

@@ -15,29 +15,23 @@ from typing import Final
 
 import msgspec
 
-from stretto.api.heads import NO_BYTES, decode_pod_head
-from stretto.api.kinds import EVENT, MOVEMENT, POD
-from stretto.api.meta import OwnerReference
+from stretto.api.types.heads import NO_BYTES, decode_pod_head
+from stretto.api.wire.kinds import EVENT, MOVEMENT, POD
+from stretto.api.wire.meta import OwnerReference
 from stretto.base.clock import Clock
 from stretto.control.controllers.lane import Lane, LaneOf
+from stretto.control.controllers.move_plan import DefragPlan, Limits, Move, Planner, packing_engine
 from stretto.control.controllers.movements import Movements
 from stretto.control.controllers.owners import maker_of
-from stretto.control.controllers.rescheduler_plan import (
-    DefragPlan,
-    Limits,
-    Move,
-    Planner,
-    packing_engine,
-)
-from stretto.control.wording import move_event
-from stretto.framework.runtime import Engine
-from stretto.state.budgets import BudgetLedger
-from stretto.state.changes import Changes
-from stretto.state.cluster import Cluster
-from stretto.state.evictions import EvictionCause, EvictionOrder
-from stretto.state.rescheduling import Goal, Rescheduling
-from stretto.state.topology_ingest import OWN_MOVES
-from stretto.state.units import Units
+from stretto.control.reporting.wording import move_event
+from stretto.framework.engine.runtime import Engine
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest.node_reports import OWN_MOVES
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.work.changes import Changes
+from stretto.state.work.evictions import EvictionCause, EvictionOrder
+from stretto.state.work.rescheduling import Goal, Rescheduling
+from stretto.state.work.units import Units
 from stretto.stores.store import Patch, Store
 
 WAIT: Final = 120.0

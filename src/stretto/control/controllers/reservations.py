@@ -1,8 +1,8 @@
 """Kept places as Reservation objects: written when made, ended when taken or out of time.
 
-The place itself is kept by ``state.topology_keeps`` from the moment its pod goes. Here it gets its
-time-out, and an object in the store, so that people see it and a restart keeps it. An object that
-the store refuses is only not seen: the place is kept all the same.
+The place itself is kept by ``state.cluster.reservations`` from the moment its pod goes. Here it
+gets its time-out, and an object in the store, so that people see it and a restart keeps it. An
+object that the store refuses is only not seen: the place is kept all the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,26 +10,20 @@ from typing import Any, Final
 
 import msgspec
 
-from stretto.api.heads import decode_pod_head
-from stretto.api.kinds import RESERVATION
-from stretto.api.quantity import format_amount
-from stretto.api.scheduling import Reservation
+from stretto.api.types.godel import Reservation
+from stretto.api.types.heads import decode_pod_head
+from stretto.api.wire.kinds import RESERVATION
+from stretto.api.wire.quantity import format_amount
 from stretto.base.errors import StrettoError
-from stretto.state.changes import Changes
-from stretto.state.classes import GPU_DEVICES, GPU_MILLI
-from stretto.state.cluster import Cluster
-from stretto.state.devices import WHOLE, mask_to_text, text_to_mask
-from stretto.state.topology import DEVICE_BITS
-from stretto.state.topology_keeps import Place
-from stretto.state.topology_notes import (
-    MICRO_TOPOLOGY,
-    RESERVATION_INDEX,
-    RESERVATION_TTL,
-)
-from stretto.state.topology_notes import (
-    RESERVATION as RESERVED,
-)
-from stretto.state.units import Cure
+from stretto.state.classes.annotations import MICRO_TOPOLOGY, RESERVATION_INDEX, RESERVATION_TTL
+from stretto.state.classes.annotations import RESERVATION as RESERVED
+from stretto.state.classes.table import GPU_DEVICES, GPU_MILLI
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.cluster.reservations import Place
+from stretto.state.numa.ledger import DEVICE_BITS
+from stretto.state.rows.devices import WHOLE, mask_to_text, text_to_mask
+from stretto.state.work.changes import Changes
+from stretto.state.work.units import Cure
 from stretto.stores.store import Deletion, Outcome, Patch, Record, Store
 
 OWNER: Final = "godel.bytedance.com/reservation-owner"

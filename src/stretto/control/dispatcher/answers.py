@@ -10,11 +10,11 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.dispatcher.moves import PLACED
-from stretto.control.dispatcher.places import Places
-from stretto.state.claims import ConflictCause
-from stretto.state.lifecycle import PodState, UnitState
-from stretto.state.units import Outcome, Setback, Unit, UnitKind, Why
+from stretto.control.dispatcher.transitions import PLACED
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.work.claims import ConflictCause
+from stretto.state.work.units import Outcome, Setback, Unit, UnitKind, Why
 
 Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
 """A unit, its rows that the binder or the store refused, and why."""

@@ -9,13 +9,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stretto.control.dispatcher.failures import FailureReason
 from stretto.control.dispatcher.groups import Groups
-from stretto.control.dispatcher.moves import Touch
-from stretto.control.dispatcher.places import Places
-from stretto.control.dispatcher.units import PLAIN, Reader, Wish
-from stretto.state.changes import Arrival
-from stretto.state.lifecycle import (
+from stretto.control.dispatcher.membership import PLAIN, Reader, Wish
+from stretto.control.dispatcher.transitions import Touch
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.waiting.failures import FailureReason
+from stretto.state.rows.lifecycle import (
     POD_LIFE,
     UNIT_LIFE,
     PodEvent,
@@ -23,9 +22,10 @@ from stretto.state.lifecycle import (
     UnitEvent,
     UnitState,
 )
-from stretto.state.pods import Pods
-from stretto.state.row_sets import RowSet
-from stretto.state.units import DEFAULT_QUEUE, Unit, UnitKind
+from stretto.state.rows.pods import Pods
+from stretto.state.rows.row_sets import RowSet
+from stretto.state.work.changes import Arrival
+from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind
 
 ON_NODES: Final = frozenset(
     int(state) for state in (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)

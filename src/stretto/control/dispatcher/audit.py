@@ -6,11 +6,11 @@ counts are what counting gives. Walks everything, so it is no part of the normal
 
 from collections.abc import Iterable, Iterator
 
-from stretto.control.dispatcher.places import Places
-from stretto.control.dispatcher.usage import Usage
-from stretto.state.lifecycle import PodState, UnitState
-from stretto.state.shares import Shares
-from stretto.state.units import Unit, UnitKind
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.queues.usage import Usage
+from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.rows.shares import Shares
+from stretto.state.work.units import Unit, UnitKind
 
 _WANTING = frozenset(
     {

@@ -20,24 +20,31 @@ import numpy.typing as npt
 
 from stretto.control.dispatcher.answers import Answers, Refusal
 from stretto.control.dispatcher.audit import audit
-from stretto.control.dispatcher.backfill import EasyOrder
-from stretto.control.dispatcher.config import DispatcherConfig
-from stretto.control.dispatcher.failures import Failure
 from stretto.control.dispatcher.intake import Intake
-from stretto.control.dispatcher.orders import Order, micros
-from stretto.control.dispatcher.places import Places
-from stretto.control.dispatcher.queue import Queue
 from stretto.control.dispatcher.reclaimer import FloorView, Reclaimer
 from stretto.control.dispatcher.shards import Round, room_of
-from stretto.control.dispatcher.torn import Torn
+from stretto.control.dispatcher.unit_moves import Places
 from stretto.control.dispatcher.views import Views
-from stretto.control.dispatcher.waiting import Probe
-from stretto.state.changes import Changes
-from stretto.state.evictions import EvictionOrder, short_of
-from stretto.state.lifecycle import UNIT_LIFE, PodEvent, PodState, UnitEvent, UnitState, step_pods
-from stretto.state.pods import Pods
-from stretto.state.pool import PoolView
-from stretto.state.units import Cure, Dispatch, Setback, Unit, UnitKind, Units
+from stretto.control.dispatcher.waiting.broken_gangs import Torn
+from stretto.control.dispatcher.waiting.failures import Failure
+from stretto.control.dispatcher.waiting.pool import Probe
+from stretto.control.queues.backfill import EasyOrder
+from stretto.control.queues.config import DispatcherConfig
+from stretto.control.queues.orders import Order, micros
+from stretto.control.queues.queue import Queue
+from stretto.state.queries.pool import PoolView
+from stretto.state.rows.lifecycle import (
+    UNIT_LIFE,
+    PodEvent,
+    PodState,
+    UnitEvent,
+    UnitState,
+    step_pods,
+)
+from stretto.state.rows.pods import Pods
+from stretto.state.work.changes import Changes
+from stretto.state.work.evictions import EvictionOrder, short_of
+from stretto.state.work.units import Cure, Dispatch, Setback, Unit, UnitKind, Units
 
 _SENT: Final = UNIT_LIFE.next(UnitState.QUEUED, UnitEvent.DISPATCH)
 

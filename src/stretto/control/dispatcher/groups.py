@@ -6,11 +6,11 @@ time is over, is given up until the group changes.
 
 from math import inf
 
-from stretto.control.dispatcher.places import Places
-from stretto.control.dispatcher.units import Group, group_unit, read_group, unreadable_group
-from stretto.state.changes import GroupChange
-from stretto.state.lifecycle import UnitEvent, UnitState
-from stretto.state.units import NO_GROUP, Unit, UnitKind
+from stretto.control.dispatcher.membership import Group, group_unit, read_group, unreadable_group
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.state.rows.lifecycle import UnitEvent, UnitState
+from stretto.state.work.changes import GroupChange
+from stretto.state.work.units import NO_GROUP, Unit, UnitKind
 
 
 class Groups:

@@ -10,14 +10,14 @@ from typing import Final
 import numpy as np
 
 from stretto.control.dispatcher.arrivals import Arrivals, note_scheduled
-from stretto.control.dispatcher.failures import FailureReason
 from stretto.control.dispatcher.groups import Groups
-from stretto.control.dispatcher.moves import PLACED, Touch
-from stretto.control.dispatcher.places import Places
-from stretto.control.dispatcher.tenants import Tenants
-from stretto.state.changes import Changes, Departure
-from stretto.state.lifecycle import PodState, UnitEvent, UnitState
-from stretto.state.units import DEFAULT_QUEUE, Unit, UnitKind
+from stretto.control.dispatcher.queue_changes import Tenants
+from stretto.control.dispatcher.transitions import PLACED, Touch
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.waiting.failures import FailureReason
+from stretto.state.rows.lifecycle import PodState, UnitEvent, UnitState
+from stretto.state.work.changes import Changes, Departure
+from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind
 
 _POD: Final = UnitKind.POD
 _PENDING: Final = int(PodState.PENDING)

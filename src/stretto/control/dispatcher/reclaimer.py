@@ -12,13 +12,13 @@ from itertools import islice
 from math import inf
 from typing import Final, NamedTuple, Protocol
 
-from stretto.control.dispatcher.places import Places
-from stretto.control.dispatcher.reclaim import Asked, Running, Team, decide
-from stretto.control.dispatcher.usage import Usage
-from stretto.state.evictions import EvictionCause, EvictionOrder
-from stretto.state.lifecycle import PodState, UnitState
-from stretto.state.pool import Amounts
-from stretto.state.units import NO_GROUP, Unit
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.queues.reclaim import Asked, Running, Team, decide
+from stretto.control.queues.usage import Usage
+from stretto.state.queries.pool import Amounts
+from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.work.evictions import EvictionCause, EvictionOrder
+from stretto.state.work.units import NO_GROUP, Unit
 
 EVERY: Final = 1.0
 """Seconds between two looks for queues that are owed something."""

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from stretto.control.dispatcher.loads import LoadOf, ShardLoad, by_share
-from stretto.state.units import Dispatch, Unit
+from stretto.control.load_policies import LoadOf, ShardLoad, by_share
+from stretto.state.work.units import Dispatch, Unit
 
 MOST_BATCHES: Final = 16
 """Batches that a shard may owe answers for: plans on their way are answered late."""

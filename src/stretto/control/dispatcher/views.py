@@ -9,12 +9,12 @@ from math import inf
 from typing import NamedTuple
 
 from stretto.control.dispatcher.groups import Groups
-from stretto.control.dispatcher.places import Places
-from stretto.control.dispatcher.tenancy import QueueFacts, tenancy
-from stretto.control.dispatcher.units import group_unit
-from stretto.control.dispatcher.waiting import NO_CLASS
-from stretto.state.lifecycle import UnitState
-from stretto.state.units import NO_GROUP, Cure, Unit
+from stretto.control.dispatcher.membership import group_unit
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.dispatcher.usage_report import QueueFacts, tenancy
+from stretto.control.dispatcher.waiting.pool import NO_CLASS
+from stretto.state.rows.lifecycle import UnitState
+from stretto.state.work.units import NO_GROUP, Cure, Unit
 
 
 class Position(NamedTuple):

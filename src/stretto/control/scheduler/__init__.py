@@ -1,7 +1,4 @@
-"""Where a unit could go: snapshot in, plan out.
+"""The scheduler: a shard turns units and a snapshot into a plan.
 
-Lives here: one cycle for a unit, gang placement (enough or nothing, and no trace
-left), and the loop that runs cycles.
-Must not: write to a store, change the shared ledger other than through claims,
-or import the dispatcher or the binder.
+It never writes to a store and never changes the ledger.
 """

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.tuples import tuples_of
-from stretto.control.scheduler.preempt import Preempting
-from stretto.framework.placement import NOT_TRIED, Placement, Request
-from stretto.framework.placer import Placer
-from stretto.state.claims import Plan, Preemption, UnitClaims, Wait
-from stretto.state.lifecycle import PodState
-from stretto.state.pods import Pods
-from stretto.state.units import Cure, Dispatch, Setback, Unit, Why
+from stretto.control.scheduler.preemption import Preempting
+from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.framework.placers import Placer
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.pods import Pods
+from stretto.state.work.claims import Plan, Preemption, UnitClaims, Wait
+from stretto.state.work.units import Cure, Dispatch, Setback, Unit, Why
 
 BATCH: Final = 1024
 """Pods placed in one cycle: large enough to pay for a kernel call, small enough to answer soon."""

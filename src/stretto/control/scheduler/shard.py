@@ -15,8 +15,8 @@ import numpy.typing as npt
 from stretto.base.clock import Clock
 from stretto.control.scheduler.loop import BATCH, Loop
 from stretto.control.scheduler.sub_clusters import EVERYTHING, SubClusters
-from stretto.state.claims import Plan
-from stretto.state.units import Dispatch
+from stretto.state.work.claims import Plan
+from stretto.state.work.units import Dispatch
 
 MOST_LOOPS: Final = 31
 """Loops beside the default one, as in Gödel; further sub-clusters share that.

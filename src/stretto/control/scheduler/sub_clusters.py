@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.framework.plugins.sub_cluster import SubCluster
-from stretto.framework.profile import Profile
-from stretto.state.cluster import Cluster
-from stretto.state.slots import BLOCK
-from stretto.state.units import Dispatch
+from stretto.framework.profile.profile import Profile
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.slots import BLOCK
+from stretto.state.work.units import Dispatch
 
 EVERYTHING: Final = ""
 """In place of a sub-cluster's name: the default loop, which sees every node."""

@@ -8,13 +8,13 @@ weighs the balance before; see the notes on parity.)
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from stretto.framework import arguments as read
-from stretto.framework.contract import IntArray, Scope, ScoreRule, SlotArray, View
-from stretto.framework.formulas_amounts import amount_score
-from stretto.framework.program import Code, CompiledScore
-from stretto.framework.requested import amount_of
-from stretto.state.classes import PodClass
-from stretto.state.resources import Resources
+from stretto.framework.compiled.amounts import amount_score
+from stretto.framework.compiled.tables import Code, CompiledScore
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.requests import amount_of
+from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.rows.resources import Resources
 
 NAME: Final = "NodeResourcesBalancedAllocation"
 

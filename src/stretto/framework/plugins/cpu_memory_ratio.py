@@ -9,13 +9,13 @@ near the ratios of what a node has free and of what the pod asks are: the smalle
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Final
 
-from stretto.framework import arguments as read
-from stretto.framework.contract import IntArray, Scope, ScoreRule, SlotArray, View
-from stretto.framework.formulas_amounts import ratio_match
-from stretto.framework.program import Code, CompiledScore
-from stretto.framework.requested import scaled_asks
-from stretto.state.classes import PodClass
-from stretto.state.resources import CPU, MEMORY, Resources
+from stretto.framework.compiled.amounts import ratio_match
+from stretto.framework.compiled.tables import Code, CompiledScore
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.requests import scaled_asks
+from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.rows.resources import CPU, MEMORY, Resources
 
 NAME: Final = "AdaptiveCpuToMemRatio"
 

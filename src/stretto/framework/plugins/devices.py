@@ -9,8 +9,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework import arguments as read
-from stretto.framework.contract import (
+from stretto.framework.compiled.devices import fitting
+from stretto.framework.compiled.tables import DEVICE_REQUESTS
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.requests import devices_of, wanted_of
+from stretto.framework.contract.rule import (
     BoolArray,
     Fail,
     FilterRule,
@@ -19,12 +22,9 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.framework.formulas_devices import fitting
-from stretto.framework.program import DEVICE_REQUESTS
-from stretto.framework.requested import devices_of, wanted_of
-from stretto.state.classes import PodClass
-from stretto.state.devices import WHOLE, DeviceRequest
-from stretto.state.units import Cure
+from stretto.state.classes.table import PodClass
+from stretto.state.rows.devices import WHOLE, DeviceRequest
+from stretto.state.work.units import Cure
 
 NAME: Final = "Devices"
 INSUFFICIENT: Final = "Insufficient {}"

@@ -10,17 +10,10 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework.arguments import arguments
-from stretto.framework.contract import (
-    BoolArray,
-    FilterRule,
-    Refusal,
-    Scope,
-    SlotArray,
-    View,
-)
-from stretto.state.classes import PodClass
-from stretto.state.units import Cure
+from stretto.framework.contract.arguments import arguments
+from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
 
 NAME: Final = "DynamicResources"
 REASON: Final = "cannot allocate all claims"

@@ -11,8 +11,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from stretto.base.errors import InputError
-from stretto.framework import arguments as read
-from stretto.framework.contract import (
+from stretto.framework.compiled.amounts import amount_score
+from stretto.framework.compiled.tables import REQUESTS, Code, CompiledScore
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.requests import amount_of, scaled_asks
+from stretto.framework.contract.rule import (
     BoolArray,
     Fail,
     FilterRule,
@@ -23,12 +26,9 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.framework.formulas_amounts import amount_score
-from stretto.framework.program import REQUESTS, Code, CompiledScore
-from stretto.framework.requested import amount_of, scaled_asks
-from stretto.state.classes import PodClass
-from stretto.state.resources import PODS, Resources
-from stretto.state.units import Cure
+from stretto.state.classes.table import PodClass
+from stretto.state.rows.resources import PODS, Resources
+from stretto.state.work.units import Cure
 
 NAME: Final = "NodeResourcesFit"
 INSUFFICIENT: Final = "Insufficient {}"

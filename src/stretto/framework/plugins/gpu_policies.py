@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework import arguments as read
-from stretto.framework import formulas_devices as formulas
-from stretto.framework.contract import IntArray, Scope, ScoreRule, SlotArray, View
-from stretto.framework.program import NOTHING, Code, CompiledScore, TypicalPods
-from stretto.framework.requested import devices_of, wanted_of
-from stretto.framework.scores import fgd_thresholds
-from stretto.framework.typical import PodKind, weighted_pods
-from stretto.state.classes import PodClass
-from stretto.state.devices import MAX_DEVICES, WHOLE, Devices
-from stretto.state.resources import CPU, SCAN_LIMIT, Resources
+from stretto.framework.compiled import devices as formulas
+from stretto.framework.compiled.devices import fgd_thresholds
+from stretto.framework.compiled.tables import NOTHING, Code, CompiledScore, TypicalPods
+from stretto.framework.compiled.typical import PodKind, weighted_pods
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.requests import devices_of, wanted_of
+from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.rows.devices import MAX_DEVICES, WHOLE, Devices
+from stretto.state.rows.resources import CPU, SCAN_LIMIT, Resources
 
 LEARN: Final = "learn"
 """Value of ``typicalPods`` that takes them from what is running and pending."""

@@ -3,8 +3,8 @@
 kube-scheduler's formula to the point: the bytes of each image, scaled by the share of nodes that
 have it, between 23 MiB and 1,000 MiB a container. Images that are volumes add their bytes and raise
 no bound. It is static by class and changes when nodes
-report other images or when nodes come and go (``framework.renewals``). Pods whose nodes report
-nothing have no images in their class, and cost nothing.
+report other images or when nodes come and go (``framework.engine.image_scores``). Pods whose nodes
+report nothing have no images in their class, and cost nothing.
 """
 
 from collections.abc import Hashable, Mapping
@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework.arguments import arguments
-from stretto.framework.contract import IntArray, Scope, ScoreRule, SlotArray, View
-from stretto.framework.exact.normalise import bytes_there
-from stretto.state.classes import PodClass
+from stretto.framework.contract.arguments import arguments
+from stretto.framework.contract.rule import IntArray, Scope, ScoreRule, SlotArray, View
+from stretto.framework.model.normalise import bytes_there
+from stretto.state.classes.table import PodClass
 
 NAME: Final = "ImageLocality"
 

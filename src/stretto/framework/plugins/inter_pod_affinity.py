@@ -2,10 +2,10 @@
 
 Required affinity needs a pod that meets all terms in each of their neighbourhoods; one that meets
 its own terms may be the first, while nobody does. Refusals are kube-scheduler's to the quirk. The
-score is absolute (``docs/parity/kube-scheduler.md``): by key, hosts score ``50 ± 100·s / (2·s + W)``, s being the
-sum of weights there and W the largest single weight, other keys ``200·e / (2·e + W)``, e being the
-sum above the least domain's; keys count by their W. Required affinity of running pods counts 1, or
-what ``hardPodAffinityWeight`` says.
+score is absolute (``docs/parity/kube-scheduler.md``): by key, hosts score ``50 ± 100·s / (2·s +
+W)``, s being the sum of weights there and W the largest single weight, other keys ``200·e / (2·e +
+W)``, e being the sum above the least domain's; keys count by their W. Required affinity of running
+pods counts 1, or what ``hardPodAffinityWeight`` says.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.arguments import arguments, flag, whole
-from stretto.framework.contract import (
+from stretto.framework.contract.arguments import arguments, flag, whole
+from stretto.framework.contract.rule import (
     BoolArray,
     Fail,
     FilterRule,
@@ -29,9 +29,9 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.state.classes import PodClass
-from stretto.state.domain_terms import Regard, Wants
-from stretto.state.units import Cure
+from stretto.state.classes.table import PodClass
+from stretto.state.classes.terms import Regard, Wants
+from stretto.state.work.units import Cure
 
 Ints = npt.NDArray[np.int64]
 

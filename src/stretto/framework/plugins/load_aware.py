@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.errors import InputError
-from stretto.framework import arguments as read
-from stretto.framework.contract import (
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.rule import (
     TOP_SCORE,
     BoolArray,
     FilterRule,
@@ -27,9 +27,9 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.state.classes import PodClass
-from stretto.state.resources import CPU, MEMORY
-from stretto.state.units import Cure
+from stretto.state.classes.table import PodClass
+from stretto.state.rows.resources import CPU, MEMORY
+from stretto.state.work.units import Cure
 
 NAME: Final = "LoadAware"
 COLUMNS: Final[Mapping[str, int]] = {"cpu": CPU, "memory": MEMORY}

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from stretto.api.meta import NodeSelectorTerm
-from stretto.api.pods import NodeAffinity as NodeAffinitySpec
-from stretto.api.pods import PodSpec
-from stretto.api.selectors import NodeTerm, node_term
+from stretto.api.types.pod import NodeAffinity as NodeAffinitySpec
+from stretto.api.types.pod import PodSpec
+from stretto.api.wire.meta import NodeSelectorTerm
+from stretto.api.wire.selectors import NodeTerm, node_term
 from stretto.base.errors import InputError, StrettoError
-from stretto.framework.arguments import arguments
-from stretto.framework.contract import (
+from stretto.framework.contract.arguments import arguments
+from stretto.framework.contract.rule import (
     TOP_SCORE,
     BoolArray,
     Fail,
@@ -34,8 +34,8 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.state.classes import PodClass
-from stretto.state.units import Cure
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
 
 NAME: Final = "NodeAffinity"
 REASON: Final = "node(s) didn't match Pod's node affinity/selector"

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework import arguments as read
-from stretto.framework.contract import (
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.rule import (
     TOP_SCORE,
     BoolArray,
     FilterRule,
@@ -22,8 +22,8 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.state.classes import PodClass
-from stretto.state.units import Cure
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
 
 NAME: Final = "NodeLabel"
 REASON: Final = "node(s) didn't have the requested labels"

@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework.arguments import arguments
-from stretto.framework.contract import (
+from stretto.framework.contract.arguments import arguments
+from stretto.framework.contract.rule import (
     BoolArray,
     FilterRule,
     Refusal,
@@ -15,8 +15,8 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.state.classes import PodClass
-from stretto.state.units import Cure
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
 
 NAME: Final = "NodeName"
 REASON: Final = "node(s) didn't match the requested node name"

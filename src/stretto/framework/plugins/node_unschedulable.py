@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.api.core import Taint
-from stretto.api.handover import NODE_MANAGER
-from stretto.framework.arguments import arguments
-from stretto.framework.contract import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
-from stretto.state.classes import PodClass
-from stretto.state.taints import NO_SCHEDULE, tolerates
-from stretto.state.units import Cure
+from stretto.api.types.core import Taint
+from stretto.api.types.handover_annotations import NODE_MANAGER
+from stretto.framework.contract.arguments import arguments
+from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.nodes.taints import NO_SCHEDULE, tolerates
+from stretto.state.work.units import Cure
 
 NAME: Final = "NodeUnschedulable"
 REASON: Final = "node(s) were unschedulable"

@@ -1,6 +1,6 @@
 """NonNativeTopology: NUMA nodes that hold what a pod bound to them asks.
 
-The name is Gödel's. What is chosen is said in ``state.topology_choice``; here is the answer for
+The name is Gödel's. What is chosen is said in ``state.numa.choice``; here is the answer for
 slots, for those who ask why: shards place pods of NUMA nodes by kernels of their own.
 """
 
@@ -9,18 +9,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework import arguments as read
-from stretto.framework.contract import (
-    BoolArray,
-    FilterRule,
-    Refusal,
-    Scope,
-    SlotArray,
-    View,
-)
-from stretto.state.classes import PodClass
-from stretto.state.topology_notes import Binding
-from stretto.state.units import Cure
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.state.classes.annotations import Binding
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
 
 NAME: Final = "NonNativeTopology"
 NO_NUMA: Final = "node(s) report no NUMA topology"

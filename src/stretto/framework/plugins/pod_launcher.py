@@ -8,11 +8,11 @@ them starts a pod; without one it is the kubelet.
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Final
 
-from stretto.framework.arguments import arguments
-from stretto.framework.contract import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
-from stretto.state.classes import PodClass
-from stretto.state.nodes import MANAGED_BY
-from stretto.state.units import Cure
+from stretto.framework.contract.arguments import arguments
+from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.nodes.table import MANAGED_BY
+from stretto.state.work.units import Cure
 
 NAME: Final = "PodLauncher"
 

@@ -2,8 +2,9 @@
 
 Hard constraints refuse as kube-scheduler does, to the quirk: nodes that lack one of the labels, or
 that the pod's policies leave out, count for none; terminating pods are not counted. The score of
-the soft ones is absolute (``docs/parity/kube-scheduler.md``): ``100·k / (k + e)``, k being the max skew and e the
-pods above the emptiest domain (on hosts: there), 0 without the label; the mean over them all.
+the soft ones is absolute (``docs/parity/kube-scheduler.md``): ``100·k / (k + e)``, k being the max
+skew and e the pods above the emptiest domain (on hosts: there), 0 without the label; the mean over
+them all.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -13,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.base.errors import InputError
-from stretto.framework.arguments import arguments, mapping, one_of, sequence, text, whole
-from stretto.framework.contract import (
+from stretto.framework.contract.arguments import arguments, mapping, one_of, sequence, text, whole
+from stretto.framework.contract.rule import (
     TOP_SCORE,
     BoolArray,
     Fail,
@@ -29,16 +30,9 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.state.classes import PodClass
-from stretto.state.domain_terms import (
-    HARD,
-    NOBODY,
-    SOFT,
-    SYSTEM_DEFAULTS,
-    DefaultSpread,
-    Spread,
-)
-from stretto.state.units import Cure
+from stretto.state.classes.table import PodClass
+from stretto.state.classes.terms import HARD, NOBODY, SOFT, SYSTEM_DEFAULTS, DefaultSpread, Spread
+from stretto.state.work.units import Cure
 
 Ints = npt.NDArray[np.int64]
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework import arguments as read
-from stretto.framework.contract import (
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.rule import (
     TOP_SCORE,
     BoolArray,
     IntArray,
@@ -19,7 +19,7 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.state.classes import PodClass
+from stretto.state.classes.table import PodClass
 
 NAME: Final = "NodeResourcesAffinity"
 SCARCE: Final = ("nvidia.com/gpu", "bytedance.com/sriov.nic")

@@ -12,17 +12,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from stretto.base.errors import InputError
-from stretto.framework import arguments as read
-from stretto.framework.contract import (
-    BoolArray,
-    FilterRule,
-    Refusal,
-    Scope,
-    SlotArray,
-    View,
-)
-from stretto.state.classes import PodClass
-from stretto.state.units import Cure
+from stretto.framework.contract import arguments as read
+from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
 
 NAME: Final = "SubCluster"
 REASON: Final = "node(s) belonged to another sub-cluster"

@@ -3,7 +3,7 @@
 from typing import Final
 
 from stretto.base.registry import Registry
-from stretto.framework.contract import Rule
+from stretto.framework.contract.rule import Rule
 from stretto.framework.plugins.allocation import NodeResourcesBalancedAllocation
 from stretto.framework.plugins.cpu_memory_ratio import AdaptiveCpuToMemRatio
 from stretto.framework.plugins.devices import Devices

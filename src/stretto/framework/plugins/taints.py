@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.api.handover import KUBELET
-from stretto.framework.arguments import arguments
-from stretto.framework.contract import (
+from stretto.api.types.handover_annotations import KUBELET
+from stretto.framework.contract.arguments import arguments
+from stretto.framework.contract.rule import (
     TOP_SCORE,
     BoolArray,
     FilterRule,
@@ -27,15 +27,15 @@ from stretto.framework.contract import (
     SlotArray,
     View,
 )
-from stretto.state.classes import PodClass
-from stretto.state.taints import (
+from stretto.state.classes.table import PodClass
+from stretto.state.nodes.taints import (
     NO_EXECUTE,
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
     toleration_keys,
     untolerated,
 )
-from stretto.state.units import Cure
+from stretto.state.work.units import Cure
 
 NAME: Final = "TaintToleration"
 REASON: Final = "node(s) had untolerated taint(s)"

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from stretto.framework.arguments import arguments, number
-from stretto.framework.contract import BoolArray, FilterRule, Scope, SlotArray, View
-from stretto.state.classes import PodClass
-from stretto.state.units import Cure
+from stretto.framework.contract.arguments import arguments, number
+from stretto.framework.contract.rule import BoolArray, FilterRule, Scope, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
 
 BIND_TIMEOUT: Final = 600.0
 """Seconds that a pod waits for its volumes, unless told otherwise: as in kube-scheduler."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from stretto.api.kinds import Kind
+from stretto.api.wire.kinds import Kind
 
 
 def collection(kind: Kind, namespace: str = "") -> str:

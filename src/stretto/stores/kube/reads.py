@@ -11,15 +11,15 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from stretto.api.kinds import POD, Kind
+from stretto.api.wire.kinds import POD, Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError, UnreachableError
-from stretto.stores.kube.answers import read_error, status_of
-from stretto.stores.kube.lanes import Lane, lane_of
-from stretto.stores.kube.messages import Answer, LostError, NotSentError
-from stretto.stores.kube.objects import record_of, version_of
+from stretto.stores.kube.login.messages import Answer, LostError, NotSentError
 from stretto.stores.kube.paths import asking, collection, single
-from stretto.stores.kube.sender import Sender
-from stretto.stores.kube.streams import changes_of, refusal_of
+from stretto.stores.kube.records import record_of, version_of
+from stretto.stores.kube.transport.answers import read_error, status_of
+from stretto.stores.kube.transport.lanes import Lane, lane_of
+from stretto.stores.kube.transport.retry import Sender
+from stretto.stores.kube.transport.streams import changes_of, refusal_of
 from stretto.stores.store import Listing, Record, Selection
 
 _STREAMED: Final = {

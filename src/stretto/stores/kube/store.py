@@ -5,17 +5,17 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from stretto.api.kinds import Kind
+from stretto.api.wire.kinds import Kind
 from stretto.base.rng import Rng
 from stretto.stores.capabilities import Capabilities
-from stretto.stores.kube.access import Access
-from stretto.stores.kube.lanes import WIDTH, Lane
-from stretto.stores.kube.line import Line
-from stretto.stores.kube.loop import LoopThread
-from stretto.stores.kube.options import KubeOptions
+from stretto.stores.kube.access_reviews import Caller, Reviews
+from stretto.stores.kube.login.access import Access
 from stretto.stores.kube.reads import Reads
-from stretto.stores.kube.reviews import Caller, Reviews
-from stretto.stores.kube.sender import Sender
+from stretto.stores.kube.transport.client import Line
+from stretto.stores.kube.transport.event_loop import LoopThread
+from stretto.stores.kube.transport.lanes import WIDTH, Lane
+from stretto.stores.kube.transport.options import KubeOptions
+from stretto.stores.kube.transport.retry import Sender
 from stretto.stores.kube.watch import KubeWatch
 from stretto.stores.kube.writes import Writes
 from stretto.stores.store import (

@@ -12,16 +12,16 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final
 
-from stretto.api.kinds import Kind
+from stretto.api.wire.kinds import Kind
 from stretto.base.errors import InputError, StrettoError, TooOldError
 from stretto.base.rng import Rng
-from stretto.stores.kube.answers import forbidden, status_of
-from stretto.stores.kube.line import Line
-from stretto.stores.kube.messages import Answer, SilentError
-from stretto.stores.kube.objects import event_of, version_of
-from stretto.stores.kube.options import Backoff
+from stretto.stores.kube.login.messages import Answer, SilentError
 from stretto.stores.kube.paths import asking, collection
-from stretto.stores.kube.streams import Change, changes_of, refusal_of
+from stretto.stores.kube.records import event_of, version_of
+from stretto.stores.kube.transport.answers import forbidden, status_of
+from stretto.stores.kube.transport.client import Line
+from stretto.stores.kube.transport.options import Backoff
+from stretto.stores.kube.transport.streams import Change, changes_of, refusal_of
 from stretto.stores.store import Event, EventType
 
 _TYPES: Final = {

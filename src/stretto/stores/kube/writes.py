@@ -7,19 +7,19 @@ from typing import Any, Final
 import msgspec
 
 from stretto.api.codec import set_fields
-from stretto.api.heads import decode_object_head
-from stretto.api.kinds import POD, Kind
-from stretto.api.limits import measured
-from stretto.api.patch import PatchType
+from stretto.api.edit.patch import PatchType
+from stretto.api.types.heads import decode_object_head
+from stretto.api.wire.kinds import POD, Kind
+from stretto.api.wire.limits import measured
 from stretto.base.errors import InputError, NotAllowedError, StrettoError, UnreachableError
-from stretto.stores.edits import status_change
-from stretto.stores.kube.answers import refused, status_of, unknown
-from stretto.stores.kube.lanes import Lane, lane_of
-from stretto.stores.kube.messages import Answer, Request
-from stretto.stores.kube.objects import record_of
+from stretto.stores.embedded.json_edit import status_change
+from stretto.stores.kube.login.messages import Answer, Request
 from stretto.stores.kube.paths import collection, place, single
 from stretto.stores.kube.reads import Reads
-from stretto.stores.kube.sender import Batch, Sender, Write
+from stretto.stores.kube.records import record_of
+from stretto.stores.kube.transport.answers import refused, status_of, unknown
+from stretto.stores.kube.transport.lanes import Lane, lane_of
+from stretto.stores.kube.transport.retry import Batch, Sender, Write
 from stretto.stores.store import (
     Bind,
     Code,

@@ -1,0 +1,158 @@
+"""What Stretto refuses, kind by kind: what is absurd or contradicts itself.
+
+The codec has refused what is malformed before. Here each refusal names the path, what was found,
+what is right and what to do. Kinds that are not in the table get their metadata checked.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from stretto.api.checks import pod, rules
+from stretto.api.checks.pod import HIGHEST_PRIORITY, HIGHEST_USER_PRIORITY, LOWEST_PRIORITY
+from stretto.api.codec import kind_of_struct
+from stretto.api.types.core import Node, PodDisruptionBudget, PriorityClass, Taint
+from stretto.api.types.godel import PodGroup, PodGroupAffinity, Queue
+from stretto.api.types.pod import Pod
+from stretto.api.wire import names, quantity
+from stretto.api.wire.meta import ObjectMeta, Wire
+from stretto.base.errors import InputError
+
+_SYSTEM: Final = "system-"
+"""How the names of Kubernetes' own priority classes begin."""
+
+_SORT_RULES: Final = {
+    "resource": ("GPU", "CPU", "Memory"),
+    "dimension": ("Capacity", "Available"),
+    "order": ("Ascending", "Descending"),
+}
+
+
+def validate(item: Wire) -> None:
+    """Refuse a whole object that cannot be meant so, with the path of the first reason."""
+    metadata: ObjectMeta = item.metadata  # type: ignore[attr-defined]  # every whole object has it
+    kind = kind_of_struct(item)
+    name = "/".join(part for part in (metadata.namespace, metadata.name) if part)
+    where = f"{kind.kind.lower()} {name}: " if name else f"{kind.kind.lower()}: "
+    checked = _BY_STRUCT.get(type(item))
+    if checked is None:
+        rules.metadata(metadata, where, namespaced=kind.namespaced)
+    else:
+        checked(item, where)
+
+
+def _node(node: Node, where: str) -> None:
+    rules.metadata(node.metadata, where, namespaced=False)
+    for index, taint in enumerate(node.spec.taints):
+        _taint(taint, f"{where}spec.taints[{index}]")
+    rules.unique(
+        ((taint.key, taint.effect) for taint in node.spec.taints),
+        f"{where}spec.taints",
+        "a key has one taint an effect: remove one of the two",
+    )
+    rules.resources(node.status.capacity, f"{where}status.capacity")
+    rules.resources(node.status.allocatable, f"{where}status.allocatable")
+
+
+def _taint(taint: Taint, path: str) -> None:
+    names.label_key(taint.key, f"{path}.key")
+    names.label_value(taint.value, f"{path}.value")
+    rules.one_of(taint.effect, pod.EFFECTS, f"{path}.effect")
+
+
+def _pod_group(group: PodGroup, where: str) -> None:
+    rules.metadata(group.metadata, where, namespaced=True)
+    spec = group.spec
+    hint = "a gang has at least one pod; 1 admits each pod alone"
+    rules.within(spec.min_member, 1, rules.INT32_MAX, f"{where}spec.minMember", hint)
+    path = f"{where}spec.scheduleTimeoutSeconds"
+    hint = "leave it out for 300 seconds"
+    rules.within(spec.schedule_timeout_seconds, 1, rules.INT32_MAX, path, hint)
+    if spec.priority_class_name:
+        names.dns_subdomain(spec.priority_class_name, f"{where}spec.priorityClassName")
+    if spec.affinity is not None and spec.affinity.pod_group_affinity is not None:
+        path = f"{where}spec.affinity.podGroupAffinity"
+        _group_affinity(spec.affinity.pod_group_affinity, path)
+
+
+def _group_affinity(affinity: PodGroupAffinity, path: str) -> None:
+    for part, terms in (("required", affinity.required), ("preferred", affinity.preferred)):
+        for index, term in enumerate(terms):
+            names.label_key(term.topology_key, f"{path}.{part}[{index}].topologyKey")
+        keys = (term.topology_key for term in terms)
+        rules.unique(keys, f"{path}.{part}", "remove one of the two")
+    for index, rule in enumerate(affinity.sort_rules):
+        for name, choices in _SORT_RULES.items():
+            rules.one_of(getattr(rule, name), choices, f"{path}.sortRules[{index}].{name}")
+    selector = affinity.node_selector
+    if selector is not None:
+        pod.node_selector(selector, f"{path}.nodeSelector")
+        if any(term.match_fields for term in selector.node_selector_terms):
+            hint = "a group goes to many nodes: use matchExpressions"
+            raise InputError(f"{path}.nodeSelector", "matchFields", "labels only", hint)
+
+
+def _queue(queue: Queue, where: str) -> None:
+    rules.metadata(queue.metadata, where, namespaced=False)
+    spec, path = queue.spec, f"{where}spec"
+    if spec.parent:
+        names.dns_subdomain(spec.parent, f"{path}.parent")
+    if spec.parent and spec.parent == queue.metadata.name:
+        hint = "name another queue, or none for a root"
+        raise InputError(f"{path}.parent", spec.parent, "another queue", hint)
+    hint = "a queue without weight would starve: delete it instead"
+    rules.within(spec.weight, 1, rules.INT32_MAX, f"{path}.weight", hint)
+    for name, share in spec.resource_weights.items():
+        rules.within(share, 1, rules.INT32_MAX, f"{path}.resourceWeights.{name}")
+    hint = "leave it out for any number, 0 closes the queue"
+    rules.within(spec.max_running_units, 0, rules.INT32_MAX, f"{path}.maxRunningUnits", hint)
+    guarantee = rules.resources(spec.guarantee, f"{path}.guarantee")
+    limit = rules.resources(spec.limit, f"{path}.limit")
+    for name, amount in guarantee.items():
+        if name in limit and amount > limit[name]:
+            expected = f"at most the limit, {quantity.format_amount(name, limit[name])}"
+            where = f"{path}.guarantee.{name}"
+            raise InputError(where, spec.guarantee[name], expected, "raise the limit")
+
+
+def _budget(budget: PodDisruptionBudget, where: str) -> None:
+    rules.metadata(budget.metadata, where, namespaced=True)
+    spec, path = budget.spec, f"{where}spec"
+    if spec.min_available is not None and spec.max_unavailable is not None:
+        expected, hint = "none beside minAvailable", "keep one of the two"
+        raise InputError(f"{path}.maxUnavailable", spec.max_unavailable, expected, hint)
+    _share(spec.min_available, f"{path}.minAvailable")
+    _share(spec.max_unavailable, f"{path}.maxUnavailable")
+    rules.selector(spec.selector, f"{path}.selector")
+    choices = (None, "IfHealthyBudget", "AlwaysAllow")
+    rules.one_of(spec.unhealthy_pod_eviction_policy, choices, f"{path}.unhealthyPodEvictionPolicy")
+
+
+def _share(share: int | str | None, path: str) -> None:
+    """A number of pods, or a percentage of them."""
+    if isinstance(share, int):
+        rules.within(share, 0, rules.INT32_MAX, path)
+    elif share is not None:
+        digits = share.removesuffix("%")
+        plain = digits.isascii() and digits.isdigit() and len(digits) <= 3
+        if digits == share or not plain or int(digits) > 100:
+            raise InputError(path, share, "a number of pods, or 0% to 100%")
+
+
+def _priority_class(item: PriorityClass, where: str) -> None:
+    rules.metadata(item.metadata, where, namespaced=False)
+    ours = item.metadata.name.startswith(_SYSTEM)
+    most = HIGHEST_PRIORITY if ours else HIGHEST_USER_PRIORITY
+    hint = "more is kept for Kubernetes' own classes"
+    rules.within(item.value, LOWEST_PRIORITY, most, f"{where}value", hint)
+    rules.one_of(item.preemption_policy, pod.PREEMPTION, f"{where}preemptionPolicy")
+
+
+_BY_STRUCT: Final[dict[type[Wire], Callable[[Any, str], None]]] = {
+    Pod: pod.pod,
+    Node: _node,
+    PodGroup: _pod_group,
+    Queue: _queue,
+    PodDisruptionBudget: _budget,
+    PriorityClass: _priority_class,
+}
+"""Who checks which kind."""

@@ -1,0 +1,121 @@
+"""Small questions that every validation asks; each refuses with path, value and what is right."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from stretto.api.wire import names, quantity
+from stretto.api.wire.meta import LabelSelector, ObjectMeta
+from stretto.api.wire.quantity import CPU
+from stretto.api.wire.resources import ResourceList, ResourceRequirements
+from stretto.api.wire.selectors import label_selector
+from stretto.base.errors import InputError
+
+INT32_MAX: Final = 2**31 - 1
+"""The largest number in most of Kubernetes' fields."""
+
+ANNOTATIONS_BYTES: Final = 256 << 10
+"""All annotations of one object together: Kubernetes' bound."""
+
+_WHOLE_UNITS: Final = 10**9
+"""Billionths in one unit."""
+
+#: Resources that may be asked for in fractions; all others come in whole pieces.
+_DIVISIBLE: Final = ("cpu", "memory", "ephemeral-storage", "storage")
+
+
+def one_of(value: str | None, choices: Collection[str | None], where: str) -> None:
+    """A word out of a few."""
+    if value not in choices:
+        known = ", ".join(choice or "nothing" for choice in choices)
+        raise InputError(where, value, f"one of {known}", "capital letters matter")
+
+
+def within(value: int | None, least: int, most: int, where: str, hint: str = "") -> None:
+    """A number between two bounds, both included; an absent one passes."""
+    if value is not None and not least <= value <= most:
+        expected = f"at least {least}" if most >= INT32_MAX else f"{least} to {most}"
+        raise InputError(where, value, expected, hint)
+
+
+def unique(values: Iterable[object], where: str, hint: str) -> None:
+    """Values of which none comes twice."""
+    seen = set()
+    for value in values:
+        if value in seen:
+            raise InputError(where, value, "each only once", hint)
+        seen.add(value)
+
+
+def metadata(meta: ObjectMeta, where: str, *, namespaced: bool) -> None:
+    """Name, namespace, labels, annotations and owners of any object."""
+    path = f"{where}metadata"
+    if meta.name or not meta.generate_name:
+        names.dns_subdomain(meta.name, f"{path}.name")
+    else:
+        names.dns_subdomain(meta.generate_name.rstrip("-.") or "-", f"{path}.generateName")
+    if not namespaced and meta.namespace:
+        hint = "this kind lives in no namespace: leave it out"
+        raise InputError(f"{path}.namespace", meta.namespace, "none", hint)
+    if meta.namespace:
+        names.dns_label(meta.namespace, f"{path}.namespace")
+    labels(meta.labels, f"{path}.labels")
+    for key in meta.annotations:
+        names.label_key(key, f"{path}.annotations")
+    size = sum(len(key) + len(text) for key, text in meta.annotations.items())
+    if size > ANNOTATIONS_BYTES:
+        expected = f"at most {ANNOTATIONS_BYTES} in all"
+        raise InputError(f"{path}.annotations", f"{size} characters", expected)
+    unique(
+        (True for owner in meta.owner_references if owner.controller),
+        f"{path}.ownerReferences",
+        "only one owner manages an object: set controller on one",
+    )
+
+
+def labels(texts: Mapping[str, str], where: str) -> None:
+    """Labels, or the labels that something must have."""
+    for key, text in texts.items():
+        names.label_key(key, where)
+        names.label_value(text, f"{where}.{key}")
+
+
+def selector(struct: LabelSelector | None, where: str) -> None:
+    """A label selector that can be compiled; an absent one passes."""
+    label_selector(struct, where)
+
+
+def resources(amounts: ResourceList, where: str) -> dict[str, int]:
+    """A resource list: names that can be, no negative amount, whole pieces of what is indivisible.
+
+    The amounts are returned, counted like ``quantity.amounts``.
+    """
+    for name, text in amounts.items():
+        path = f"{where}.{name}"
+        names.label_key(name, where)
+        billionths = quantity.nano(text, path)
+        if billionths < 0:
+            raise InputError(path, text, "an amount of 0 or more", "remove the minus sign")
+        if billionths % _WHOLE_UNITS and name not in _DIVISIBLE:
+            raise InputError(path, text, f"a whole number: {name} comes in pieces")
+    return quantity.amounts(amounts, where)
+
+
+def requirements(asked: ResourceRequirements, where: str) -> None:
+    """Requests and limits that do not contradict one another."""
+    requests = resources(asked.requests, f"{where}.requests")
+    limits = resources(asked.limits, f"{where}.limits")
+    for name, request in requests.items():
+        limit = limits.get(name)
+        path = f"{where}.requests.{name}"
+        if limit is not None and request > limit:
+            expected = f"at most the limit, {asked.limits[name]}"
+            raise InputError(path, asked.requests[name], expected, "raise the limit")
+        if limit is not None and request != limit and not overcommittable(name):
+            expected = f"exactly the limit, {asked.limits[name]}"
+            hint = f"{name} cannot be overcommitted: ask for what is the limit"
+            raise InputError(path, asked.requests[name], expected, hint)
+
+
+def overcommittable(resource: str) -> bool:
+    """Whether a limit above the request makes sense: for Kubernetes' own resources."""
+    return resource == CPU or resource in _DIVISIBLE

@@ -1,0 +1,1 @@
+"""Changes to raw objects: YAML manifests, JSON patch, merge patch and strategic merge patch."""

@@ -1,0 +1,1 @@
+"""The wire format: metadata, kinds, quantities, selectors, names and size limits."""

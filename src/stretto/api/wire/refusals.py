@@ -1,0 +1,152 @@
+"""A decoder's complaint as a sentence: where in which object, what was found, what is expected."""
+
+import re
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.quantity import EXPECTED as A_QUANTITY
+from stretto.api.wire.quantity import MalformedFieldError
+from stretto.base.errors import InputError
+
+_AT: Final = re.compile(r"(?s)(.*?)(?: - at `\$(.*)`)?")
+_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|\[(\.\.\.)\]")
+_MISSING: Final = re.compile(r"Object missing required field `(.+)`")
+_WRONG: Final = re.compile(r"Expected `(.+?)`, got `(.+?)`")
+_BAD_CHOICE: Final = "Invalid enum value"
+
+_WORDS: Final[dict[str, str]] = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "nothing",
+    "int | str": "a whole number or a text",
+    "float | int": "a number",
+    "float | int | str": A_QUANTITY,
+}
+"""msgspec's names for what JSON holds, in words; optional ones lose their ``null`` first."""
+
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "object": (dict,),
+    "array": (list,),
+    "null": (type(None),),
+}
+
+_MALFORMED_HINT: Final = "check the commas, quotes and brackets near there"
+
+
+def refusal(
+    error: Exception, body: bytes, what: str, struct: type[Any] | None = None
+) -> InputError:
+    """What a decoder of ``struct`` complained of, as bad input.
+
+    ``what`` names the object where it does not name itself.
+    """
+    if isinstance(error, RecursionError):
+        return InputError(what, "a deeper object", "less nesting")
+    if not isinstance(error, msgspec.ValidationError):
+        return InputError(what, _beginning(body), f"JSON: {error}", _MALFORMED_HINT)
+    document = _document(body)
+    name = _named(document, what)
+    complaint, at = _split(str(error))
+    inner = error.__cause__
+    if isinstance(inner, MalformedFieldError):
+        return InputError(_joined(name, f"{at}.{inner.where}"), inner.value, inner.expected)
+    missing = _MISSING.fullmatch(complaint)
+    if missing:
+        return InputError(_joined(name, f"{at}.{missing[1]}"), None, "a value, it is required")
+    steps, value, expected = _found(document, at, complaint)
+    if complaint.startswith(_BAD_CHOICE):
+        expected = _choices(struct, at)
+    return InputError(_joined(name, steps), value, expected)
+
+
+def _split(message: str) -> tuple[str, str]:
+    """The complaint of msgspec, and the path behind it."""
+    parts = _AT.fullmatch(message)
+    return (parts[1], parts[2] or "") if parts else (message, "")
+
+
+def _found(document: Any, at: str, complaint: str) -> tuple[str, Any, str]:
+    """The path with member names filled in, the value there, and what would be right."""
+    wrong = _WRONG.fullmatch(complaint)
+    wanted = _alternatives(wrong[1]) if wrong else ()
+    value, path = document, ""
+    for member, index, any_member in _STEP.findall(at):
+        if any_member:
+            member = _culprit(value, wanted)
+        value = _inside(value, member or int(index or 0))
+        path += f".{member}" if member else f"[{index}]"
+    if wrong:
+        return path, value, _WORDS.get(" | ".join(wanted), " or ".join(wanted))
+    return path, value, complaint
+
+
+def _choices(struct: Any, at: str) -> str:
+    """The names that the enum at a path knows."""
+    for member, _, _ in _STEP.findall(at):
+        fields = msgspec.structs.fields(struct) if hasattr(struct, "__struct_fields__") else ()
+        struct = next((each.type for each in fields if each.encode_name == member), struct)
+    if isinstance(struct, type) and issubclass(struct, Enum):
+        return f"one of {', '.join(str(choice.value) for choice in struct)}"
+    return "a known name"
+
+
+def _alternatives(types: str) -> Sequence[str]:
+    """``str | null`` as a sorted list, without the null that stands for "may be left out"."""
+    return sorted(set(types.split(" | ")) - {"null"}) or ["null"]
+
+
+def _culprit(members: Any, wanted: Sequence[str]) -> str:
+    """The member whose value has none of the wanted types: msgspec does not name it."""
+    allowed = tuple(each for name in wanted for each in _TYPES.get(name, ()))
+    if isinstance(members, dict):
+        for name, value in members.items():
+            if not isinstance(value, allowed) or (value is True or value is False):
+                return str(name)
+    return "*"
+
+
+def _inside(value: Any, step: str | int) -> Any:
+    """One step into a document; None where it does not lead on."""
+    try:
+        return value[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _joined(name: str, path: str) -> str:
+    """``pod default/web: spec.nodeName``."""
+    return f"{name}: {path.lstrip('.')}" if path else name
+
+
+def _document(body: bytes) -> Any:
+    """The whole, untyped, for the name and the value; it was measured, so this is safe."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _named(document: Any, what: str) -> str:
+    """``pod default/web`` where the document says so much; else ``what`` alone."""
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    if not isinstance(metadata, dict):
+        return what
+    parts = [metadata.get("namespace"), metadata.get("name") or metadata.get("generateName")]
+    path = "/".join(part for part in parts if isinstance(part, str) and part)
+    return f"{what} {path}" if path else what
+
+
+def _beginning(body: bytes) -> str:
+    """The first characters, for a human to recognise the input by."""
+    return body[:60].decode("utf-8", "replace")

@@ -1,0 +1,331 @@
+"""Selectors: which labels, nodes and fields somebody means.
+
+A selector is compiled once into rules and then asked often. Three shapes share the rules: label
+selectors (as text ``app=web,tier in (fe,be),!old`` and as the struct), node selectors (which also
+compare integers), and field selectors (``spec.nodeName=,status.phase!=Running``). An absent label
+selector matches nothing and an empty one everything: Kubernetes' rule, and easily got wrong.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from stretto.api.wire import names
+from stretto.api.wire.meta import LabelSelector, NodeSelector, SelectorRequirement
+from stretto.base.errors import InputError
+
+
+class Operator(StrEnum):
+    """How a rule compares, spelled as on the wire."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    #: Greater than one integer; nodes only.
+    GT = "Gt"
+    #: Less than one integer; nodes only.
+    LT = "Lt"
+
+
+_OPERATORS: Final = {operator.value: operator for operator in Operator}
+_ON_LABELS: Final = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
+_ABSENCE_HOLDS: Final = (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_INT64: Final = range(-(2**63), 2**63)
+
+
+class Rule(msgspec.Struct, frozen=True, gc=False):
+    """One compiled rule on one key."""
+
+    #: Label key or field name.
+    key: str
+    #: How to compare.
+    operator: Operator
+    #: What to compare with, sorted; the integers of Gt and Lt as text.
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Whether ``labels`` meet the rule; a missing key meets the two negations only."""
+        value = labels.get(self.key)
+        if value is None:
+            return self.operator in _ABSENCE_HOLDS
+        if self.operator is Operator.IN:
+            return value in self.values
+        if self.operator is Operator.NOT_IN:
+            return value not in self.values
+        if self.operator is Operator.EXISTS:
+            return True
+        return self.operator is not Operator.DOES_NOT_EXIST and self._compares(value)
+
+    def _compares(self, value: str) -> bool:
+        """Gt or Lt between integers; a label that is none meets neither."""
+        mine, limit = integer(value), integer(self.values[0])
+        if mine is None or limit is None:
+            return False
+        return mine > limit if self.operator is Operator.GT else mine < limit
+
+    def __str__(self) -> str:
+        if self.operator is Operator.EXISTS:
+            return self.key
+        if self.operator is Operator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        if self.operator in (Operator.GT, Operator.LT):
+            return f"{self.key}{'>' if self.operator is Operator.GT else '<'}{self.values[0]}"
+        if len(self.values) == 1:
+            return f"{self.key}{'=' if self.operator is Operator.IN else '!='}{self.values[0]}"
+        return f"{self.key} {self.operator.value.lower()} ({','.join(self.values)})"
+
+
+class Selector(msgspec.Struct, frozen=True, gc=False):
+    """Rules that must all hold; sorted, so that equal selectors are equal values."""
+
+    #: The rules, by key.
+    rules: tuple[Rule, ...] = ()
+    #: True for an absent selector, which no labels meet.
+    nothing: bool = False
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether ``labels`` meet all rules."""
+        if self.nothing:
+            return False
+        return all(rule.holds(labels) for rule in self.rules)
+
+    def keys(self) -> frozenset[str]:
+        """The label keys that can change what the selector says."""
+        return frozenset(rule.key for rule in self.rules)
+
+    def __str__(self) -> str:
+        return "<nothing>" if self.nothing else ",".join(map(str, self.rules))
+
+
+EVERYTHING: Final = Selector()
+"""Every object, labelled or not."""
+
+NOTHING: Final = Selector(nothing=True)
+"""What an absent selector means."""
+
+
+def integer(text: str) -> int | None:
+    """A label as an integer of 64 bits, as Gt and Lt read it: ``007`` is 7; else None."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if number in _INT64 else None
+
+
+# ---------------------------------------------------------------- structs
+
+
+def label_selector(selector: LabelSelector | None, where: str) -> Selector:
+    """The compiled form of a label selector struct; absent means nothing, empty everything."""
+    if selector is None:
+        return NOTHING
+    rules = [
+        Rule(
+            names.label_key(key, f"{where}.matchLabels"),
+            Operator.IN,
+            (names.label_value(value, f"{where}.matchLabels.{key}"),),
+        )
+        for key, value in selector.match_labels.items()
+    ]
+    for index, requirement in enumerate(selector.match_expressions):
+        path = f"{where}.matchExpressions[{index}]"
+        rules.append(label_rule(requirement, path, _ON_LABELS))
+    return _all_of(rules)
+
+
+def label_rule(requirement: SelectorRequirement, where: str, allowed: Sequence[Operator]) -> Rule:
+    """One requirement on a label, compiled; what Kubernetes refuses is refused with its path."""
+    names.label_key(requirement.key, f"{where}.key")
+    rule = _rule(requirement, where, allowed)
+    if rule.operator in (Operator.IN, Operator.NOT_IN):
+        for index, value in enumerate(requirement.values):
+            names.label_value(value, f"{where}.values[{index}]")
+    return rule
+
+
+def _rule(requirement: SelectorRequirement, where: str, allowed: Iterable[Operator]) -> Rule:
+    """A requirement with a known operator and as many values as that takes."""
+    operator = _OPERATORS.get(requirement.operator)
+    if operator is None or operator not in allowed:
+        expected = f"one of {', '.join(allowed)}"
+        raise InputError(f"{where}.operator", requirement.operator or None, expected)
+    values = requirement.values
+    path = f"{where}.values"
+    if operator in (Operator.IN, Operator.NOT_IN):
+        if not values:
+            raise InputError(path, None, f"at least one value for {operator}")
+    elif operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST):
+        if values:
+            raise InputError(path, list(values), f"no values for {operator}", "use In instead")
+    elif len(values) != 1 or integer(values[0]) is None:
+        raise InputError(path, list(values), f"exactly one integer for {operator}")
+    return Rule(requirement.key, operator, tuple(sorted(set(values))))
+
+
+def _all_of(rules: Iterable[Rule]) -> Selector:
+    """The conjunction, with doubles removed and the rest in a fixed order."""
+    return Selector(tuple(sorted(set(rules), key=str)))
+
+
+# ---------------------------------------------------------------- nodes
+
+NODE_NAME: Final = "metadata.name"
+"""The one field of a node that ``matchFields`` may ask for."""
+
+
+class NodeTerm(msgspec.Struct, frozen=True, gc=False):
+    """One alternative of a node selector, compiled."""
+
+    #: Rules on labels.
+    labels: Selector
+    #: Rules on the node's name.
+    fields: Selector
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node meets the term; a term without rules is met by none."""
+        if not self.labels.rules and not self.fields.rules:
+            return False
+        return self.labels.matches(labels) and self.fields.matches({NODE_NAME: name})
+
+    def names(self) -> frozenset[str] | None:
+        """The only nodes that can meet the term by name; None where any may."""
+        pinned: frozenset[str] | None = None
+        for rule in self.fields.rules:
+            if rule.operator is Operator.IN:
+                values = frozenset(rule.values)
+                pinned = values if pinned is None else pinned & values
+        return pinned
+
+
+def node_terms(selector: NodeSelector | None, where: str) -> tuple[NodeTerm, ...]:
+    """The alternatives of a node selector, compiled; a node must meet any one."""
+    if selector is None:
+        return ()
+    return tuple(
+        node_term(term.match_expressions, term.match_fields, f"{where}.nodeSelectorTerms[{index}]")
+        for index, term in enumerate(selector.node_selector_terms)
+    )
+
+
+def node_term(
+    expressions: Iterable[SelectorRequirement], fields: Iterable[SelectorRequirement], where: str
+) -> NodeTerm:
+    """One alternative, compiled."""
+    return NodeTerm(
+        _all_of(
+            label_rule(each, f"{where}.matchExpressions[{index}]", tuple(Operator))
+            for index, each in enumerate(expressions)
+        ),
+        _all_of(
+            _field_rule(each, f"{where}.matchFields[{index}]") for index, each in enumerate(fields)
+        ),
+    )
+
+
+def _field_rule(requirement: SelectorRequirement, where: str) -> Rule:
+    """A rule on a node's name: In or NotIn with exactly one."""
+    if requirement.key != NODE_NAME:
+        raise InputError(f"{where}.key", requirement.key, NODE_NAME, "use matchExpressions")
+    rule = _rule(requirement, where, (Operator.IN, Operator.NOT_IN))
+    if len(requirement.values) != 1:
+        raise InputError(f"{where}.values", list(requirement.values), "exactly one node name")
+    return rule
+
+
+# ---------------------------------------------------------------- text
+
+_TOKEN: Final = re.compile(r"\s*(==|!=|[=!<>(),]|[^\s=!<>(),]+)\s*")
+_SIGNS: Final = {"=": Operator.IN, "==": Operator.IN, "!=": Operator.NOT_IN}
+_WORDS: Final = {"in": Operator.IN, "notin": Operator.NOT_IN}
+_ORDER: Final = {">": Operator.GT, "<": Operator.LT}
+_PUNCTUATION: Final = frozenset(("==", "!=", *"=!<>(),"))
+_SYNTAX: Final = "a label selector such as app=web,tier in (fe,be),!old"
+
+
+def parse_labels(text: str, where: str = "label selector") -> Selector:
+    """A label selector written as text, as kubectl's ``-l`` takes it; empty means everything."""
+    tokens = [match[1] for match in _TOKEN.finditer(text)]
+    if not tokens:
+        return EVERYTHING
+    return _all_of(_Labels(text, where, tokens).rules())
+
+
+class _Labels:
+    """A reader of one selector text, token by token."""
+
+    def __init__(self, text: str, where: str, tokens: list[str]) -> None:
+        self._text = text
+        self._where = where
+        self._tokens = tokens
+        self._next = 0
+
+    def rules(self) -> Iterator[Rule]:
+        """The rules, one after the other, with commas between them."""
+        yield self._requirement()
+        while (token := self._take()) is not None:
+            if token != ",":
+                raise self._refusal()
+            yield self._requirement()
+
+    def _requirement(self) -> Rule:
+        """One rule: ``!key``, ``key``, ``key=value``, ``key in (values)`` or ``key>1``."""
+        absent = self._peek() == "!"
+        if absent:
+            self._take()
+        key = self._word()
+        follows = self._peek()
+        if absent or follows is None or follows == ",":
+            return self._checked(key, Operator.DOES_NOT_EXIST if absent else Operator.EXISTS, ())
+        self._take()
+        if follows in _SIGNS:
+            return self._checked(key, _SIGNS[follows], (self._value(),))
+        if follows in _ORDER:
+            return self._checked(key, _ORDER[follows], (self._value(),))
+        if follows in _WORDS:
+            return self._checked(key, _WORDS[follows], self._list())
+        raise self._refusal()
+
+    def _list(self) -> tuple[str, ...]:
+        """Values between brackets; two commas in a row hold an empty one."""
+        if self._take() != "(":
+            raise self._refusal()
+        values = [self._value()]
+        while (token := self._take()) == ",":
+            values.append(self._value())
+        if token != ")":
+            raise self._refusal()
+        return tuple(values)
+
+    def _checked(self, key: str, operator: Operator, values: tuple[str, ...]) -> Rule:
+        requirement = SelectorRequirement(key=key, operator=operator.value, values=values)
+        return label_rule(requirement, self._where, tuple(Operator))
+
+    def _value(self) -> str:
+        """The next word, or the empty value before a sign."""
+        token = self._peek()
+        if token is None or token in _PUNCTUATION:
+            return ""
+        self._next += 1
+        return token
+
+    def _word(self) -> str:
+        token = self._take()
+        if token is None or token in _PUNCTUATION:
+            raise self._refusal()
+        return token
+
+    def _peek(self) -> str | None:
+        return self._tokens[self._next] if self._next < len(self._tokens) else None
+
+    def _take(self) -> str | None:
+        token = self._peek()
+        self._next += 1
+        return token
+
+    def _refusal(self) -> InputError:
+        return InputError(self._where, self._text, _SYNTAX)

@@ -1,0 +1,1 @@
+"""One module for each command; a command imports its dependencies when it runs."""

@@ -1,0 +1,114 @@
+"""``stretto defragment``: which pods to move so that whole GPUs or nodes come free."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.cli import options
+from stretto.cli.console import Console
+from stretto.cli.options import Common
+from stretto.explain.words.amounts import counted
+
+if TYPE_CHECKING:
+    from stretto.control.controllers.move_plan import DefragPlan
+
+SCHEMA = "stretto.dev/defragment/v1"
+#: Moves that are listed without ``-v``.
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options of ``defragment``."""
+
+    #: The state: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
+    on: str
+    #: What is to come free: ``gpus`` or ``nodes``.
+    goal: str
+    #: Moves at most.
+    budget: int
+    #: Kernels: ``auto``, ``numba`` or ``numpy``.
+    tier: str
+
+
+@options.command(
+    "defragment",
+    Asked,
+    example="""
+        stretto defragment --on examples/defragment.yaml --goal gpus
+        stretto defragment --on sqlite:run.db --goal nodes --budget 20
+    """,
+)
+@click.option(
+    "--on",
+    default="",
+    metavar="RUN|SCENARIO.yaml|sqlite:PATH",
+    help="The state to look at; else the end of the last run.",
+)
+@click.option(
+    "--goal",
+    type=click.Choice(["gpus", "nodes"]),
+    default="gpus",
+    show_default=True,
+    help="What is to come free.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Moves at most.",
+)
+@options.TIER
+def defragment(common: Common, asked: Asked) -> None:
+    """Say which pods to move so that whole GPUs, or whole nodes, come free.
+
+    A dry run on a copy of the state: nothing is evicted. Pods that nobody would make again, gangs,
+    pods on NUMA nodes and pods with rules on other pods stay; disruption budgets and --budget
+    hold. The table shows how the room lies before and after.
+    """
+    from stretto.control.controllers.rescheduler import Rescheduler
+    from stretto.sim.history.sandbox import Copy, state_of
+    from stretto.sim.setup import Rules
+    from stretto.state.work.rescheduling import Goal
+
+    state = state_of(asked.on, Rules("", asked.tier))
+    copy = Copy(state)
+    copy.settle()
+    plane = copy.plane
+    rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)
+    plan = rescheduler.plan(Goal(asked.goal), asked.budget, asked.tier)
+    _show(common.console, plan, state.title)
+    told = {
+        "goal": plan.goal.value,
+        "moves": [
+            {"pod": m.pod, "owner": m.owner, "from": m.source, "to": m.target} for m in plan.moves
+        ],
+        "before": plan.before._asdict(),
+        "after": plan.after._asdict(),
+    }
+    common.console.json(SCHEMA, told)
+
+
+def _show(console: Console, plan: "DefragPlan", title: str) -> None:
+    """The moves, and the room before and after them."""
+    before, after = plan.before, plan.after
+    if plan.moves:
+        console.data(f"On the {title}: {counted(len(plan.moves), 'move')} would help.")
+    else:
+        console.data(f"On the {title}: no move within the budget would free {plan.goal.value}.")
+    rows = [
+        ("empty nodes", before.empty_nodes, after.empty_nodes),
+        ("wholly free GPUs", before.free_gpus, after.free_gpus),
+        ("GPUs' worth free in pieces", before.stranded_milli / 1000, after.stranded_milli / 1000),
+        ("CPU asked for on nodes in use %", before.cpu_in_use, after.cpu_in_use),
+        ("memory asked for on nodes in use %", before.memory_in_use, after.memory_in_use),
+    ]
+    console.table(["room", "before", "after"], rows)
+    if plan.moves:
+        shown = plan.moves if console.verbose else plan.moves[:SHOWN]
+        console.table(["move", "from", "to"], [(m.pod, m.source, m.target) for m in shown])
+        if len(shown) < len(plan.moves):
+            console.note(f"and {len(plan.moves) - len(shown):,} more; -v lists every move")

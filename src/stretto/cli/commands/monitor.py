@@ -1,0 +1,90 @@
+"""Metrics of a run, for whoever watches it: a text file, or ``/metrics`` on this machine alone.
+
+The server has a thread of its own and answers with the figures that were published last; the plane
+is looked at between two steps, by the thread that drives it.
+"""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from stretto.base.errors import InputError
+from stretto.cli import sinks
+
+if TYPE_CHECKING:
+    from stretto.explain.metrics.metrics import Metrics
+    from stretto.plane import Plane
+
+LOOPBACK: Final = "127.0.0.1"
+"""Nobody but this machine may ask."""
+EVERY: Final = 2.0
+"""Seconds between looks at the plane while somebody may ask."""
+
+
+class Monitor(AbstractContextManager["Monitor"]):
+    """Keeps the metrics of one plane where they are wanted."""
+
+    def __init__(self, plane: "Plane", file: Path | None, port: int | None) -> None:
+        """Watch a plane; nothing is served or written before the block is entered.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        if file is not None:
+            sinks.check_file("--metrics-file", str(file))
+        self._plane = plane
+        self._file = file
+        self._port = port
+        self._next = float("-inf")
+        self._metrics: Metrics | None = None
+        if file is not None or port is not None:
+            from stretto.daemons.metrics import metrics_of
+
+            self._metrics = metrics_of(plane)
+
+    def __enter__(self) -> "Monitor":
+        """Begin to serve.
+
+        Raises:
+            InputError: the port is taken or not allowed.
+        """
+        if self._metrics is None:
+            return self
+        from stretto.explain.metrics.exposition import Published
+
+        self._published = Published()
+        if self._port is not None:
+            from prometheus_client import start_http_server
+
+            registry = self._published.registry
+            try:
+                served, _ = start_http_server(self._port, addr=LOOPBACK, registry=registry)
+            except OSError as error:
+                expected = f"a port of this machine that is free ({error.strerror})"
+                raise InputError("--metrics-port", self._port, expected) from error
+            self._server = served
+        self.tick(0.0)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Publish and write the figures of the end, and serve no more."""
+        if self._metrics is None:
+            return
+        self._published.publish(self._metrics.families())
+        if self._port is not None:
+            self._server.shutdown()
+            self._server.server_close()
+        if self._file is not None:
+            sinks.write_whole(self._file, self._published.text().encode())
+
+    def tick(self, seconds: float) -> None:
+        """Publish anew where it is time for that; ``seconds`` is the time of the run."""
+        if self._metrics is not None and self._port is not None and seconds >= self._next:
+            self._next = seconds + EVERY
+            self._published.publish(self._metrics.families())

@@ -1,0 +1,274 @@
+"""Which pods to move so that whole GPUs, or whole nodes, come free: a plan, nothing is touched.
+
+Pods fall where there was room, and when others end, what is left lies in pieces: half a GPU here, a
+nearly idle node there. For each node (or GPU) in use, those with the fewest pods first, the planner
+asks whether all its pods would fit elsewhere: on nodes (or GPUs) that are in use anyway, packed by
+the ``packing`` profile on a snapshot of its own. If so they are moved in that snapshot, and the
+next one is looked at. Nothing is moved that would not be made again, belongs to a gang, is bound to
+NUMA nodes, has rules on other pods, or that a disruption budget or the caller's budget holds.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from stretto.base.rng import Rng
+from stretto.framework.compiled.placement import Request
+from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.profile.profile import load_profile
+from stretto.state.classes.table import GPU
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.numa.ledger import DEVICE_BITS
+from stretto.state.rows.devices import MAX_DEVICES, WHOLE
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.rows.resources import CPU, MEMORY, PODS
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.work.rescheduling import Goal
+from stretto.state.work.units import Units
+
+HIDDEN: Final = -(1 << 28)
+"""Free pod places of a node that nobody may be moved to."""
+
+
+class Move(NamedTuple):
+    """One pod that would run elsewhere."""
+
+    #: Row of the pod.
+    row: int
+    #: Its serial.
+    serial: int
+    #: ``namespace/name``.
+    pod: str
+    #: Its owner, ``Kind/namespace/name``.
+    owner: str
+    #: The node it is on.
+    source: str
+    #: The node it would go to.
+    target: str
+
+
+class Shape(NamedTuple):
+    """How a cluster's room lies."""
+
+    #: Nodes without any pod.
+    empty_nodes: int
+    #: GPUs that are wholly free.
+    free_gpus: int
+    #: Milli of GPUs that are free on GPUs in use.
+    stranded_milli: int
+    #: Percent of the CPU of nodes in use that is asked for.
+    cpu_in_use: float
+    #: The same of memory.
+    memory_in_use: float
+
+
+class DefragPlan(NamedTuple):
+    """Moves, and how the room lies before and after them."""
+
+    #: What was to come free.
+    goal: Goal
+    #: The moves, in order.
+    moves: tuple[Move, ...]
+    #: Before.
+    before: Shape
+    #: After, if every moved pod goes where it should.
+    after: Shape
+
+
+class Limits(NamedTuple):
+    """What the planner must keep to."""
+
+    #: Moves at most.
+    moves: int
+    #: Disruption budgets.
+    budgets: BudgetLedger
+    #: Which pods belong together.
+    units: Units
+    #: Owner of a row's pod, ``Kind/namespace/name``; empty where nobody would make it again.
+    owner_of: Callable[[int], str]
+
+
+def packing_engine(cluster: Cluster) -> Engine:
+    """The rules by which moved pods are packed; one for all plans, for the cluster knows it."""
+    defaults, regard = cluster.domains.defaults, cluster.domains.regard
+    engine = Engine(load_profile("packing"), cluster)
+    # those of the rules by which pods are scheduled
+    cluster.domains.defaults, cluster.domains.regard = defaults, regard
+    return engine
+
+
+class Planner:
+    """Plans moves on a snapshot of its own."""
+
+    def __init__(self, engine: Engine, limits: Limits, tier: str = "auto") -> None:
+        """Over a cluster as it is now, by an engine of ``packing_engine``."""
+        self._cluster = engine.cluster
+        self._limits = limits
+        self._runtime = Runtime(engine, Rng(0), tier)
+        self._owners: dict[int, str] = {}
+
+    def plan(self, goal: Goal) -> DefragPlan:
+        """The moves towards a goal."""
+        runtime, budgets = self._runtime, self._limits.budgets
+        runtime.sync()
+        budgets.sync()
+        before = self._shape()
+        sources = self._nodes() if goal is Goal.NODES else self._gpus()
+        hidden = self._hide_targets(goal)
+        moves: list[Move] = []
+        for slot, device, rows in sources:
+            if not rows or len(moves) + len(rows) > self._limits.moves:
+                continue
+            if not self._may_leave(rows):
+                continue
+            moves += self._vacate(slot, device, rows)
+        for slot, places in hidden.items():
+            runtime.columns.free[PODS, slot] = places
+        after = self._shape(moves)
+        return DefragPlan(goal, tuple(moves), before, after)
+
+    # ------------------------------------------------------------ what could come free
+
+    def _placed(self) -> dict[int, list[int]]:
+        """Rows of the pods on each slot."""
+        pods = self._cluster.pods
+        rows = np.flatnonzero(pods.slot[: pods.length] >= 0)
+        found: dict[int, list[int]] = {}
+        for row in rows.tolist():
+            found.setdefault(int(pods.slot[row]), []).append(row)
+        return found
+
+    def _nodes(self) -> list[tuple[int, int, list[int]]]:
+        """(slot, -1, rows) of nodes in use, those with the fewest pods first."""
+        return sorted(
+            ((slot, -1, rows) for slot, rows in self._placed().items()),
+            key=lambda each: (len(each[2]), each[0]),
+        )
+
+    def _gpus(self) -> list[tuple[int, int, list[int]]]:
+        """(slot, device, rows) of GPUs that are only partly in use, the emptiest first."""
+        pods, devices = self._cluster.pods, self._cluster.ledger.devices
+        kind = devices.kind_number(GPU)
+        found = []
+        for slot, rows in self._placed().items():
+            for d in range(MAX_DEVICES):
+                part = 0 < devices.free[slot, d] < WHOLE
+                if devices.kind[slot, d] == kind and part:
+                    mine = [row for row in rows if int(pods.devices[row]) >> d & 1]
+                    found.append((int(devices.free[slot, d]), slot, d, mine))
+        return [(s, d, rows) for _, s, d, rows in sorted(found, key=lambda e: (-e[0], e[1], e[2]))]
+
+    def _hide_targets(self, goal: Goal) -> dict[int, int]:
+        """Keep empty nodes (and wholly free GPUs) out of sight: they are to stay so."""
+        columns = self._runtime.columns
+        hidden: dict[int, int] = {}
+        if goal is Goal.NODES:
+            used = set(self._placed())
+            for slot in np.flatnonzero(columns.live).tolist():
+                if slot not in used:
+                    hidden[slot] = int(columns.free[PODS, slot])
+                    columns.free[PODS, slot] = HIDDEN
+        else:
+            columns.device_free[columns.device_free == WHOLE] = 0
+        columns.append(np.flatnonzero(columns.live).astype(np.int64))
+        return hidden
+
+    def _may_leave(self, rows: Sequence[int]) -> bool:
+        """Whether all of some pods may be moved."""
+        cluster, limits = self._cluster, self._limits
+        pods = cluster.pods
+        for row in rows:
+            pod = cluster.classes[int(pods.class_id[row])]
+            unit = limits.units.of_row(row)
+            if pods.state[row] != PodState.BOUND or pods.leaving[row]:
+                return False
+            if (unit is not None and unit.is_gang) or pod.asks.staged:
+                return False
+            if cluster.classes.social[pod.id] or not self._owner(row):
+                return False
+        return not limits.budgets.violating(rows)
+
+    def _owner(self, row: int) -> str:
+        if row not in self._owners:
+            self._owners[row] = self._limits.owner_of(row)
+        return self._owners[row]
+
+    # ------------------------------------------------------------ moving in the snapshot
+
+    def _vacate(self, slot: int, device: int, rows: list[int]) -> list[Move]:
+        """Move all pods of a node or GPU elsewhere in the snapshot, or none of them."""
+        runtime, cluster = self._runtime, self._cluster
+        columns, pods = runtime.columns, cluster.pods
+        places, milli = int(columns.free[PODS, slot]), 0
+        if device < 0:
+            columns.free[PODS, slot] = HIDDEN
+        else:
+            milli = int(columns.device_free[slot, device])
+            columns.device_free[slot, device] = 0
+        columns.append(np.array([slot], np.int64))
+        ids = pods.class_id[np.array(rows, np.int64)]
+        placed = runtime.place(Request(ids, [0, len(rows)], [len(rows)], rows=rows))
+        if (placed.slots < 0).any():
+            if device < 0:
+                columns.free[PODS, slot] = places
+            else:
+                columns.device_free[slot, device] = milli
+            columns.append(np.array([slot], np.int64))
+            return []
+        self._limits.budgets.spend(rows)
+        names = cluster.nodes.names
+        return [
+            Move(
+                row,
+                int(pods.serial[row]),
+                pods.key(row),
+                self._owner(row),
+                names[slot],
+                names[int(target)],
+            )
+            for row, target in zip(rows, placed.slots.tolist(), strict=True)
+        ]
+
+    def _shape(self, moves: Sequence[Move] = ()) -> Shape:
+        """How the room lies in the ledger, after some moves."""
+        cluster = self._cluster
+        ledger, pods, by_name = cluster.ledger, cluster.pods, cluster.nodes.by_name
+        used, free = ledger.used.copy(), ledger.devices.free.copy()
+        for move in moves:
+            pod = cluster.classes[int(pods.class_id[move.row])]
+            source, target = by_name[move.source], by_name[move.target]
+            for column, amount in (*pod.requests, (PODS, 1)):
+                used[source, column] -= amount
+                used[target, column] += amount
+            for request in pod.devices:
+                mask = int(pods.devices[move.row]) & DEVICE_BITS
+                for d in range(MAX_DEVICES):
+                    free[source, d] += request.milli * (mask >> d & 1)
+                _fill(free[target], ledger.devices.kind[target] > 0, request.milli, request.count)
+        live = ledger.slots.live > 0
+        in_use = live & (used[:, PODS] > 0)
+        gpus = ledger.devices.kind == ledger.devices.kind_number(GPU)
+        part = gpus & (free > 0) & (free < WHOLE)
+        return Shape(
+            empty_nodes=int((live & ~in_use).sum()),
+            free_gpus=int((gpus & (free == WHOLE)).sum()),
+            stranded_milli=int(free[part].sum()),
+            cpu_in_use=_percent(used[in_use, CPU].sum(), ledger.alloc[in_use, CPU].sum()),
+            memory_in_use=_percent(used[in_use, MEMORY].sum(), ledger.alloc[in_use, MEMORY].sum()),
+        )
+
+
+def _fill(
+    free: "np.ndarray[tuple[int, ...], np.dtype[np.int32]]", usable: object, milli: int, count: int
+) -> None:
+    """Take devices of a node, the fullest that fit."""
+    here = np.asarray(usable, np.bool_)
+    for _ in range(count):
+        fits = np.flatnonzero(here & (free >= milli))
+        if len(fits):
+            free[fits[np.argmin(free[fits])]] -= milli
+
+
+def _percent(part: float, whole: float) -> float:
+    return round(100.0 * float(part) / float(whole), 1) if whole else 0.0

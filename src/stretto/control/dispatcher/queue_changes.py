@@ -1,0 +1,117 @@
+"""Queue objects as they come, change and go while the dispatcher runs.
+
+Whatever was read last counts. A queue that cannot be read keeps the settings it had. A queue whose
+object is deleted while it is used *drains*: what runs goes on and counts for those that it is part
+of, what waits waits until there is such an object again; once nothing of it is left it is
+forgotten, and pods that name it then are in a queue without settings like any other.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from stretto.base.errors import InputError
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.queues.config import QueueConfig, queue_config
+from stretto.control.queues.fairness import TreeTurns, make_turns
+from stretto.control.queues.round_robin import Turns
+from stretto.control.queues.usage import Usage
+from stretto.state.rows.lifecycle import UnitEvent, UnitState
+from stretto.state.work.changes import QueueChange
+from stretto.state.work.units import Unit
+
+
+class Tenants:
+    """The settings of all queues, by name, and their way into the places."""
+
+    def __init__(self, places: Places) -> None:
+        """Start with the configured queues."""
+        self._places = places
+        self._configs: dict[str, QueueConfig] = {q.name: q for q in places.config.queues}
+
+    def change(self, changes: Iterable[QueueChange], now: float) -> None:
+        """Take in what became of Queue objects."""
+        for name, queue in changes:
+            if queue is None:
+                self._delete(name)
+                continue
+            self._places.queue_faults.pop(name, None)
+            try:
+                self._configs[name] = queue_config(queue)
+            except InputError as error:
+                self._places.queue_faults[name] = str(error)
+                others = self._places.config.other_queues
+                self._configs.setdefault(name, replace(others, name=name))  # there to be told of
+        drained = [name for name, each in self._configs.items() if each.draining]
+        for name in drained:
+            if not self._is_used(name):
+                del self._configs[name]
+        self._arrange(now)
+
+    def _delete(self, name: str) -> None:
+        self._places.queue_faults.pop(name, None)
+        config = self._configs.get(name)
+        if config is not None:
+            self._configs[name] = QueueConfig(
+                name,
+                config.policy,
+                parent=config.parent,
+                limit=config.limit,
+                max_running_units=config.max_running_units,
+                draining=True,
+            )
+
+    def _is_used(self, name: str) -> bool:
+        """Whether any unit is in a queue, holds something of it, or is part of it."""
+        usage = self._places.usage
+        if usage is not None and usage.tree.runs_any(name):
+            return True
+        if any(each.parent == name for each in self._configs.values()):
+            return True
+        return any(unit.queue == name for unit in self._places.units)
+
+    def _arrange(self, now: float) -> None:
+        """Let all that depends on the queues follow."""
+        places = self._places
+        places.config = config = places.config.having(self._configs.values())
+        if config.counts_usage and places.usage is None:
+            places.usage = self._begin_counting(now)
+        turns: Turns = places.queues.turns
+        if isinstance(turns, TreeTurns) and config.has_tree and places.usage is not None:
+            places.usage.tree.arrange(config.queues, config.between, config.resource)
+        else:
+            turns = make_turns(config, places.usage)
+            places.stand_by(turns)
+        for unit in places.queues.settle(config, turns):
+            self._try_again(unit)
+        self._count_away()
+
+    def _begin_counting(self, now: float) -> Usage:
+        """What is held was of no interest so far."""
+        places = self._places
+        usage = Usage(places.pods, places.units, places.need_pool())
+        places.uncounted = True
+        usage.look(range(len(places.units.by_row)), now)
+        for unit in places.units:
+            if unit.away:
+                usage.promise(unit)
+        return usage
+
+    def _try_again(self, unit: Unit) -> None:
+        """A failed head of a queue whose order has changed."""
+        places = self._places
+        if unit.state is UnitState.UNSCHEDULABLE:
+            places.enter_queue(unit, UnitEvent.WAKE)
+        elif unit.state is UnitState.BACKOFF:
+            unit.rank = places.queues.get(unit.queue).order.rank(unit)
+            places.queues.block(unit)
+
+    def _count_away(self) -> None:
+        """Units at shards have their ranks by the order that their queue has now."""
+        queues = self._places.queues
+        for queue in queues:
+            queue.away = 0
+        for unit in self._places.units:
+            if unit.state is UnitState.DISPATCHED:
+                queue = queues.get(unit.queue)
+                queue.away += queue.blocking
+                unit.rank = queue.order.rank(unit)

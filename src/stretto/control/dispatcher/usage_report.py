@@ -1,0 +1,178 @@
+"""How each queue fares, as values: for its status, for ``stretto queues`` and for explaining."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from stretto.api.wire.quantity import format_amount
+from stretto.control.dispatcher.unit_moves import Places
+from stretto.control.queues.config import ROOT, QueueConfig
+from stretto.control.queues.tree import Branch, QueueState, Tree
+from stretto.control.queues.usage import Usage
+from stretto.state.queries.pool import PoolView
+from stretto.state.rows.lifecycle import UnitState
+from stretto.state.rows.resources import PODS
+from stretto.state.rows.shares import dominant
+
+_WAITING: Final = frozenset(
+    {
+        UnitState.FORMING,
+        UnitState.QUEUED,
+        UnitState.DISPATCHED,
+        UnitState.BACKOFF,
+        UnitState.UNSCHEDULABLE,
+    }
+)
+
+
+class QueueFacts(msgspec.Struct, frozen=True):
+    """One queue with all that are part of it; amounts as Kubernetes writes them, by resource."""
+
+    #: Its name.
+    name: str
+    #: The queue that it is part of; empty for one that stands beside the others.
+    parent: str
+    #: In which order it gives out its units, or whose turn it is among its queues.
+    policy: str
+    #: Its share among its siblings.
+    weight: float = 1.0
+    #: ``Open`` or ``Draining``.
+    state: str = QueueState.OPEN.value
+    #: What it says that it gets back.
+    guarantee: dict[str, str] = {}
+    #: What of that is counted: less where the tree cannot keep it.
+    counted: dict[str, str] = {}
+    #: What it never exceeds.
+    limit: dict[str, str] = {}
+    #: What its pods hold.
+    used: dict[str, str] = {}
+    #: How much of that is above its guarantee, of resources that somebody is guaranteed.
+    borrowed: dict[str, str] = {}
+    #: The largest part of any resource of the cluster that it holds, 0 to 1.
+    share: float = 0.0
+    #: Units that wait.
+    pending: int = 0
+    #: Units of which at least one pod has a node, or may soon.
+    running: int = 0
+    #: Units that may run at once; ``None`` for any number.
+    max_running: int | None = None
+    #: What was not taken as written, or is otherwise than it should be.
+    faults: tuple[str, ...] = ()
+
+
+def tenancy(places: Places) -> list[QueueFacts]:
+    """Every queue that is known, each after the one that it is part of; the root first if named."""
+    usage = places.usage
+    waiting = _waiting(places)
+    configs = {config.name: config for config in places.config.queues}
+    other = places.config.other_queues
+    if usage is None:
+        names = dict.fromkeys([*configs, *(queue.name for queue in places.queues), *waiting])
+        return [
+            QueueFacts(
+                name,
+                "",
+                str(configs.get(name, other).policy),
+                configs.get(name, other).weight,
+                pending=waiting.get(name, 0),
+                faults=_read_faults(places, name),
+            )
+            for name in sorted(names)
+        ]
+    return list(_Teller(places, usage, configs, waiting).tell())
+
+
+def _waiting(places: Places) -> dict[str, int]:
+    """Units that wait, by queue."""
+    found: dict[str, int] = {}
+    for unit in places.units:
+        if unit.pending and unit.state in _WAITING:
+            found[unit.queue] = found.get(unit.queue, 0) + 1
+    return found
+
+
+def _read_faults(places: Places, name: str) -> tuple[str, ...]:
+    fault = places.queue_faults.get(name)
+    return (fault,) if fault else ()
+
+
+class _Teller:
+    """Tells of the queues of one tree."""
+
+    def __init__(
+        self,
+        places: Places,
+        usage: Usage,
+        configs: Mapping[str, QueueConfig],
+        waiting: Mapping[str, int],
+    ) -> None:
+        self._places = places
+        self._configs = configs
+        self._pool: PoolView = usage.pool
+        self._tree: Tree = usage.tree
+        self._capacity = {c: n for c, n in usage.pool.capacity().items() if c != PODS}
+        #: What any queue is guaranteed: of all else there is nothing to borrow.
+        self._guaranteed = sorted({c for branch in usage.tree for c in branch.guarantee})
+        self._waiting: dict[Branch, int] = {}
+        for name, count in waiting.items():
+            for branch in usage.tree.leaf(name).path:
+                self._waiting[branch] = self._waiting.get(branch, 0) + count
+
+    def tell(self) -> Iterator[QueueFacts]:
+        stack = [self._tree.root]
+        while stack:
+            branch = stack.pop()
+            if branch is not self._tree.root or ROOT in self._configs:
+                yield self._facts(branch)
+            stack.extend(sorted(branch.children, key=lambda each: each.name, reverse=True))
+
+    def _facts(self, branch: Branch) -> QueueFacts:
+        config = self._configs.get(branch.name, self._places.config.other_queues)
+        counts = self._guaranteed if branch.parent is not None else ()
+        over = {c: branch.used.get(c, 0) - branch.guarantee.get(c, 0) for c in counts}
+        top = branch.parent is None or branch.parent is self._tree.root
+        most = branch.most_units
+        return QueueFacts(
+            name=branch.name,
+            parent="" if top or branch.parent is None else branch.parent.name,
+            policy=str(config.policy),
+            weight=branch.weight,
+            state=branch.state.value,
+            guarantee={name: format_amount(name, n) for name, n in config.guarantee.items()},
+            counted=self._texts(branch.guarantee),
+            limit=self._texts(branch.limit),
+            used=self._texts(branch.used),
+            borrowed=self._texts({c: n for c, n in over.items() if n > 0}),
+            share=dominant(branch.used.items(), self._capacity).share,
+            pending=self._waiting.get(branch, 0),
+            running=branch.running,
+            max_running=int(most) if most < float("inf") else None,
+            faults=self._faults(branch),
+        )
+
+    def _faults(self, branch: Branch) -> tuple[str, ...]:
+        found = [*_read_faults(self._places, branch.name), *self._tree.faults.get(branch.name, ())]
+        if branch.state is QueueState.DRAINING:
+            found.append(
+                "its object was deleted while it was used: what runs goes on, nothing more starts; "
+                "make the queue again, or name another on the pods that wait"
+            )
+        for column, limit in branch.limit.items():
+            used = branch.used.get(column, 0)
+            if used > limit:
+                name, held = self._pool.names(column, used)
+                most = format_amount(name, self._pool.names(column, limit)[1])
+                found.append(
+                    f"spec.limit.{name}: {format_amount(name, held)} of {most} are used; nothing "
+                    "more starts until that much has ended"
+                )
+        return tuple(found)
+
+    def _texts(self, amounts: Mapping[int, int]) -> dict[str, str]:
+        found = {}
+        for column, amount in sorted(amounts.items()):
+            if amount:
+                name, count = self._pool.names(column, amount)
+                found[name] = format_amount(name, count)
+        return found

@@ -1,0 +1,35 @@
+"""Units that wait for a time, the earliest first."""
+
+import heapq
+from collections.abc import Callable
+from math import inf
+
+from stretto.state.work.units import Unit
+
+
+class Delays:
+    """Units that wait for a time: those in back-off, or gangs with a deadline."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._heap: list[tuple[float, int, int, Unit]] = []
+        self._added = 0
+
+    def add(self, unit: Unit, until: float) -> None:
+        """Come back to a unit at this time; a unit may be added twice for the same time."""
+        self._added += 1
+        heapq.heappush(self._heap, (until, unit.sequence, self._added, unit))
+
+    def pop_due(self, now: float) -> list[tuple[float, Unit]]:
+        """Entries whose time has come, the earliest first; the caller knows which still count."""
+        found: list[tuple[float, Unit]] = []
+        while self._heap and self._heap[0][0] <= now:
+            until, _, _, unit = heapq.heappop(self._heap)
+            found.append((until, unit))
+        return found
+
+    def next_due(self, counts: Callable[[float, Unit], bool]) -> float:
+        """The earliest time that still counts; entries before it are dropped."""
+        while self._heap and not counts(self._heap[0][0], self._heap[0][3]):
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else inf

@@ -1,0 +1,127 @@
+"""The judge of profiles that decide by pod: a claim holds while every rule of the profile holds.
+
+As long as nothing has changed since the snapshot, its plan stands as it is. Otherwise each claim is
+put to the rules again on the cluster as it is now, in order, so that two shards never break
+together what each has kept alone (anti-affinity, spreading, a claim that one pod may use).
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.volumes import are_free
+from stretto.control.eviction.judge import PreemptionJudge
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.rules import PreemptionRules
+from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, Preemption
+from stretto.state.work.units import Units
+
+
+class Law(Protocol):
+    """The rules of a profile that decides by pod."""
+
+    def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
+        """Whether every rule lets pods (row, slot) there together once some others have gone."""
+        ...
+
+
+class ExactJudge(Judge):
+    """Judges plans by the rules that made them."""
+
+    def __init__(self, cluster: Cluster, law: Law, commit: CommitMode) -> None:
+        """A judge that asks the law about claims on a cluster that has moved on."""
+        super().__init__(cluster, anywhere, ConflictMode.FIT, commit)
+        self._law = law
+
+    def _grant_all(self, plan: Plan) -> bool:
+        """All claims at once where the cluster is as the snapshot was."""
+        cluster, pods = self._cluster, self._cluster.pods
+        if plan.basis != cluster.basis:
+            return False
+        sound = (pods.serial[plan.rows] == plan.serials).all() and (
+            pods.state[plan.rows] == int(PodState.DISPATCHED)
+        ).all()
+        if not sound:
+            return False
+        special = cluster.classes.special[pods.class_id[plan.rows]] > 0
+        cluster.charge_plain(plan.rows[~special], plan.slots[~special])
+        for i in np.flatnonzero(special).tolist():
+            cluster.charge(int(plan.rows[i]), int(plan.slots[i]))
+        return True
+
+    def _problem(
+        self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None
+    ) -> ConflictCause | None:
+        """Why one claim does not hold, or ``None``."""
+        cluster = self._cluster
+        row, slot = int(plan.rows[i]), int(plan.slots[i])
+        pods, slots = cluster.pods, cluster.ledger.slots
+        if pods.serial[row] != plan.serials[i] or pods.state[row] != int(PodState.DISPATCHED):
+            return ConflictCause.POD_GONE
+        if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
+            return ConflictCause.NODE_GONE
+        if not self._law.hold([(row, slot)]):
+            return ConflictCause.DOES_NOT_FIT
+        chosen = plan.volumes.get(i)
+        if chosen is not None and not are_free(chosen, cluster.objects, cluster.nodes.names[slot]):
+            return ConflictCause.VOLUME_GONE
+        return None
+
+
+class ExactPreemptionJudge(PreemptionJudge):
+    """Judges preemptions by the rules that proposed them: every rule, not amounts alone."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        units: Units,
+        law: Law,
+        rules: PreemptionRules,
+        budgets: BudgetLedger,
+    ) -> None:
+        """A judge by a profile's rules and the law."""
+        super().__init__(cluster, units, anywhere, rules, budgets)
+        self._law = law
+
+    def admits(self, row: int, slot: int) -> bool:
+        """Whether every rule lets a pod onto a slot once everybody who leaves it has left."""
+        return self._law.hold([(row, slot)], self._cluster.evictions.on_slot(slot))
+
+    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+        """Whether every rule would let a pod that waits onto a slot without some others."""
+        return self._law.hold([(row, slot)], gone)
+
+    def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
+        """Whether every rule lets pods onto their nodes as these are: with those who leave."""
+        slots = self._cluster.pods.slot
+        return self._law.hold([(row, int(slots[row])) for row in rows], aside)
+
+    def _budget_problem(
+        self, victims: Sequence[int], beyond: Iterable[int]
+    ) -> ConflictCause | None:
+        """Hard budgets alone: otherwise upstream deletes whoever it has chosen."""
+        return super()._budget_problem(victims, beyond) if self.rules.hard_budgets else None
+
+    def _room_problem(
+        self, plan: Plan, claims: Iterable[int], wanted: Preemption
+    ) -> ConflictCause | None:
+        """Whether every rule lets the pods onto their nodes once everybody who leaves has left."""
+        evictions, slots = self._cluster.evictions, self._cluster.ledger.slots
+        asked, going = list[tuple[int, int]](), {*wanted.victims, *wanted.displaced}
+        for i in claims:
+            row, slot = int(plan.rows[i]), int(plan.slots[i])
+            if not slots.live[slot] or slots.generation[slot] != plan.generations[i]:
+                return ConflictCause.NODE_GONE
+            asked.append((row, slot))
+            going.update(evictions.on_slot(slot))
+        return None if self._law.hold(asked, going) else ConflictCause.DOES_NOT_FIT
+
+
+def anywhere(_class: int, _slot: int) -> bool:
+    """Static filters are no matter of their own here."""
+    return True

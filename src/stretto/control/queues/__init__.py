@@ -1,0 +1,1 @@
+"""Queues: order within a queue, fairness between queues, backfill, guarantees and reclaim."""

@@ -1,0 +1,1 @@
+"""Events, conditions and statuses that the scheduler writes to the store."""

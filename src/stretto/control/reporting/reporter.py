@@ -1,0 +1,400 @@
+"""The reporter: tells in the store what waits and why, in a lane that binds never wait for.
+
+Pods that wait get the condition ``PodScheduled=False`` and an event ``FailedScheduling`` in
+kube-scheduler's words; both are taken back, or told again, when that changes. What is to be told is
+read off the pods' states, so the lane holds nothing in hand: it coalesces by pod by itself, a burst
+costs it nothing, and what it did not get to is told later. Each call writes a bounded batch, and it
+is called when the decisions of a step have been taken.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+from zlib import crc32
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.wire.kinds import EVENT, POD
+from stretto.base.clock import Clock
+from stretto.control.dispatcher.waiting.failures import Failure
+from stretto.control.reporting.complaints import Complaints
+from stretto.control.reporting.held_back import HeldBack
+from stretto.control.reporting.verdicts import Verdicts
+from stretto.control.reporting.wording import (
+    GATED,
+    GATED_MESSAGE,
+    HAS_NODE,
+    QUEUE_LIMIT,
+    QUEUED,
+    UNSCHEDULABLE,
+    Word,
+    condition_patch,
+    event_again,
+    event_body,
+    lacking,
+    short,
+)
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.work.units import Setback, Units
+from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Store
+
+OWN_WRITES: Final = 100_000
+"""Versions of own writes that are remembered until they are seen; beyond that all are forgotten."""
+_TELLING: Final = np.zeros(len(PodState), np.bool_)
+_TELLING[[PodState.UNSCHEDULABLE, PodState.GATED, PodState.BACKOFF, PodState.ABNORMAL]] = True
+
+
+class ReportConfig(msgspec.Struct, frozen=True):
+    """What is told, and how often."""
+
+    #: Whether pods get conditions.
+    conditions: bool = True
+    #: Whether pods that wait get events.
+    events: bool = True
+    #: Whether pods that got a node get an event too: one write a pod.
+    scheduled: bool = False
+    #: Seconds between two batches.
+    every: float = 0.25
+    #: Pods of one batch.
+    at_once: int = 256
+    #: Seconds before a pod that was told of is looked at again.
+    again_after: float = 10.0
+    #: Seconds between two events about one pod.
+    event_every: float = 60.0
+    #: Seconds after which events are removed; infinity where the store does that itself.
+    keep_events: float = 3600.0
+
+
+class Reporter:
+    """Writes conditions and events."""
+
+    def __init__(
+        self, cluster: Cluster, units: Units, verdicts: Verdicts, store: Store, config: ReportConfig
+    ) -> None:
+        """Start with nothing told."""
+        #: What was written or could not be, by kind: ``condition``, ``event``, ``refused``, ...
+        self.counts: Counter[str] = Counter()
+        self._cluster = cluster
+        self._units = units
+        self._verdicts = verdicts
+        self._store = store
+        self._config = config
+        self._component = min(cluster.config.scheduler_names)
+        #: int64[row]: serial of the pod that was told of last.
+        self._told: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: float64[row]: clock time before which a row that was told of is left alone.
+        self._due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
+        #: bool[row]: its condition says that it waits.
+        self._waits: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        #: bool[row]: its condition says that a limit of its queue holds it back.
+        self._limited_so_far: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+        #: int64[row]: sum of the word that it was told last; 0 where that is not known.
+        self._word_told: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: float64[row]: clock time at which it is read though it was told the same last.
+        self._read_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
+        #: int32[row]: how often its event was told.
+        self._events: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        #: float64[row]: clock time before which its event is not told again.
+        self._event_due: npt.NDArray[np.float64] = np.zeros(0, np.float64)
+        #: What is said of preemption behind the reasons of nodes, by row and clock time.
+        self.preemption: Callable[[int, float], str] = lambda _row, _now: ""
+        #: Finds pods that limits of their queues hold back; ``None`` where nobody looks.
+        self.held_back: HeldBack | None = None
+        self._complaints = Complaints(cluster, store)
+        self._given_up: dict[int, tuple[int, str]] = {}
+        self._own_words: dict[int, tuple[int, str]] = {}
+        self._placed: deque[tuple[int, int]] = deque(maxlen=10_000)
+        self._written: deque[tuple[float, str, str]] = deque()
+        self._next = float("-inf")
+        self._more = False
+        self._forming_at = float("-inf")
+
+    # ------------------------------------------------------------ what is heard
+
+    def given_up(self, failures: Iterable[Failure]) -> None:
+        """Units were given up: their pods are told why."""
+        for failure in failures:
+            for row in failure.rows:
+                serial = int(self._cluster.pods.serial[row])
+                self._given_up[row] = serial, failure.message
+
+    def set_back(self, setbacks: Iterable[Setback]) -> None:
+        """Pods found no place; where a setback has words for each of them, those are told."""
+        serials, late = self._cluster.pods.serial, self._cluster.objects.late
+        for setback in setbacks:
+            for row in setback.rows if late else ():
+                late.pop(row, None)
+            for row, message in zip(setback.rows, setback.messages, strict=False):
+                self._own_words[row] = int(serials[row]), message
+
+    def placed(self, rows: npt.NDArray[np.int64]) -> None:
+        """Pods got nodes; where that is told, the oldest are left out when there are too many."""
+        if self._config.scheduled and len(rows):
+            serials = self._cluster.pods.serial[rows].tolist()
+            self._placed.extend(zip(rows.tolist(), serials, strict=True))
+
+    # ------------------------------------------------------------ what is told
+
+    def next_due(self) -> float:
+        """Clock time of the next batch; infinity while nobody is known to wait for it."""
+        return self._next if self._more else float("inf")
+
+    def report(self, now: float, clock: Clock) -> int:
+        """Write the next batch if its time has come; returns how many pods were told of."""
+        self._more = now < self._next
+        if self._more:
+            return 0
+        self._next = now + self._config.every
+        self._fit()
+        self._expire(now)
+        batch = self._wanting(now, self._config.at_once)
+        told = self._tell(batch, now, clock.now(), at_any_cost=False) if len(batch) else 0
+        if len(batch) == self._config.at_once or self._placed:
+            self._more = True
+        if self._config.events:
+            told += self._complaints.tell(clock.now())
+        return told + self._tell_placed(clock.now())
+
+    def finish(self, now: float, clock: Clock, limit: int = 10_000) -> int:
+        """Tell what is left, up to a limit: a run has ended, and nobody waits for decisions."""
+        self._fit()
+        told, self._forming_at = 0, float("-inf")
+        rows = self._wanting(now, limit)
+        for low in range(0, len(rows), self._config.at_once):
+            batch = rows[low : low + self._config.at_once]
+            told += self._tell(batch, now, clock.now(), at_any_cost=True)
+        while self._placed:
+            told += self._tell_placed(clock.now())
+        return told
+
+    def _wanting(self, now: float, limit: int) -> npt.NDArray[np.int64]:
+        """Rows to look at, up to a limit: those never told of first, then those due again."""
+        pods = self._cluster.pods
+        count = pods.length
+        states = pods.state[:count]
+        known = self._told[:count] == pods.serial[:count]
+        waits = _TELLING[states]
+        rows = np.flatnonzero(waits & ~known)[:limit]
+        if len(rows) < limit:
+            more = (self._forming(now), self._limited(known, now), self._late(known, now))
+            rows = np.concatenate([rows, *more])[:limit]
+        if len(rows) < limit:
+            stale = (states == PodState.BOUND) & self._waits[:count]
+            again = known & (stale | (waits & (self._due[:count] <= now)))
+            rows = np.concatenate([rows, np.flatnonzero(again)])[:limit]
+        return rows
+
+    def _limited(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
+        """Rows that limits of their queues hold back, or do no longer."""
+        if self.held_back is None:
+            return np.zeros(0, np.int64)
+        count = len(known)
+        wanted = ~known | (self._due[:count] <= now)
+        return self.held_back.rows(wanted, known & self._limited_so_far[:count])
+
+    def _late(self, known: npt.NDArray[np.bool_], now: float) -> npt.NDArray[np.int64]:
+        """Rows that have waited for their volumes in vain, and wait out a delay now."""
+        pods, rows = self._cluster.pods, list[int]()
+        for row, (serial, _) in self._cluster.objects.late.items():
+            unit = self._units.of_row(row) if pods.serial[row] == serial else None
+            delayed = unit is not None and unit.state is UnitState.BACKOFF
+            if delayed and (not known[row] or self._due[row] <= now):
+                rows.append(row)
+        return np.array(rows, np.int64)
+
+    def _forming(self, now: float) -> npt.NDArray[np.int64]:
+        """Rows of gangs that lack pods or their PodGroup: they are pending by their states.
+
+        All gangs are gone through, so only once a second.
+        """
+        if now < self._forming_at:
+            return np.zeros(0, np.int64)
+        self._forming_at = now + 1.0
+        rows = [
+            row
+            for unit in self._units.by_identity.values()
+            if unit.state is UnitState.FORMING
+            for row in unit.pending
+        ]
+        found = np.array(rows, np.int64)
+        serials = self._cluster.pods.serial[found]
+        wanting = (self._told[found] != serials) | (self._due[found] <= now)
+        return np.asarray(found[wanting], np.int64)
+
+    def _fit(self) -> None:
+        """Follow the number of rows."""
+        missing = len(self._cluster.pods.state) - len(self._told)
+        if missing <= 0:
+            return
+        for name, column in list(vars(self).items()):
+            if isinstance(column, np.ndarray):
+                setattr(self, name, np.concatenate([column, np.zeros(missing, column.dtype)]))
+
+    def _tell(
+        self, rows: npt.NDArray[np.int64], now: float, wall: float, *, at_any_cost: bool
+    ) -> int:
+        """Tell of some pods; returns of how many."""
+        pods, words = self._cluster.pods, {}
+        fresh = rows[self._told[rows] != pods.serial[rows]]
+        self._events[fresh], self._event_due[fresh] = 0, 0.0
+        self._waits[fresh], self._word_told[fresh] = False, 0
+        for row in rows.tolist():
+            word = self._word(row, now, at_any_cost=at_any_cost)
+            if word is not None:
+                words[row] = word
+        self._limited_so_far[rows] = False
+        self._limited_so_far[[row for row in words if words[row].reason == QUEUE_LIMIT]] = True
+        self._told[rows] = pods.serial[rows]
+        self._due[rows] = now + self._config.again_after
+        unasked = [row for row in rows.tolist() if row not in words]
+        self._due[unasked] = now + 1.0
+        self._more = bool(unasked)
+        news = [row for row, word in words.items() if self._is_news(row, word, now)]
+        found = [(row, record) for row in news if (record := self._record(row)) is not None]
+        if self._config.conditions:
+            self._condition([(row, record, words[row]) for row, record in found], now, wall)
+        if self._config.events:
+            self._tell_events([(row, record, words[row]) for row, record in found], now, wall)
+        return len(found)
+
+    def _word(self, row: int, now: float, *, at_any_cost: bool) -> Word | None:
+        """What is to be said of a pod; ``None`` for nothing now."""
+        pods = self._cluster.pods
+        state = PodState(int(pods.state[row]))
+        if state is PodState.BOUND:
+            return HAS_NODE
+        if state is PodState.GATED:
+            return Word(False, GATED, GATED_MESSAGE)
+        serial, message = self._given_up.get(row, (0, ""))
+        unit = self._units.of_row(row)
+        if message and serial == pods.serial[row] and unit is not None:
+            if unit.state is UnitState.FAILED:
+                return Word(False, UNSCHEDULABLE, message)
+            del self._given_up[row]
+        if unit is not None and unit.state is UnitState.FORMING:
+            return Word(False, UNSCHEDULABLE, lacking(unit))
+        if state is PodState.PENDING and unit is not None and unit.state is UnitState.QUEUED:
+            held = self.held_back.words(row) if self.held_back is not None else ""
+            turn = f"waits for its turn in queue {unit.queue}"
+            return Word(False, QUEUE_LIMIT if held else QUEUED, held or turn)
+        serial, message = self._cluster.objects.late.get(row, self._own_words.get(row, (0, "")))
+        if message and serial == pods.serial[row]:
+            return Word(False, UNSCHEDULABLE, message)
+        said = self._verdicts.of(int(pods.class_id[row]), now, at_any_cost=at_any_cost)
+        if said is None:
+            return None
+        if not said.available:
+            return Word(False, UNSCHEDULABLE, said.message + self.preemption(row, now))
+        if unit is not None and unit.still_needed > 1:
+            return Word(False, UNSCHEDULABLE, short(unit, said.available, said.total))
+        return None
+
+    def _is_news(self, row: int, word: Word, now: float) -> bool:
+        """Whether a pod was told something else last, or so long ago that it is read again."""
+        said = 1 + crc32(f"{word.reason} {word.message}".encode())
+        if self._word_told[row] == said and now < self._read_due[row]:
+            return False
+        self._word_told[row], self._read_due[row] = said, now + self._config.event_every
+        return True
+
+    def _record(self, row: int) -> Record | None:
+        pods = self._cluster.pods
+        record = self._store.get(POD, pods.namespace[row], pods.name[row])
+        return record if record is not None and record.uid == pods.uid[row] else None
+
+    def _condition(
+        self, about: Sequence[tuple[int, Record, Word]], now: float, wall: float
+    ) -> None:
+        """Conditions where they differ from what is to be said."""
+        rows, patches = [], []
+        for row, record, word in about:
+            if bool(record.node) != word.scheduled:
+                continue
+            self._waits[row] = not word.scheduled
+            patch = condition_patch(record, word, wall)
+            if patch is not None:
+                rows.append(row)
+                patches.append(patch)
+        if not patches:
+            return
+        for row, reply in zip(rows, self._store.patch_status(POD, patches), strict=True):
+            if reply.outcome is Outcome.OK and reply.record is not None:
+                self.counts["condition"] += 1
+                self._own(reply.record.version)
+                continue
+            self.counts[f"condition {reply.outcome.value}"] += 1
+            self._word_told[row] = 0
+            self._due[row] = now + (0.0 if reply.outcome is Outcome.CONFLICT else 1.0)
+
+    def _own(self, version: int) -> None:
+        own = self._cluster.own_writes
+        if len(own) >= OWN_WRITES:
+            own.clear()
+        own.add(version)
+
+    # ------------------------------------------------------------ events
+
+    def _tell_events(
+        self, about: Sequence[tuple[int, Record, Word]], now: float, wall: float
+    ) -> None:
+        """One event a pod, told again now and then."""
+        first: list[tuple[Record, Word]] = []
+        again: list[Patch] = []
+        for row, record, word in about:
+            silent = word.scheduled or word.reason in (GATED, QUEUED)
+            if silent or self._event_due[row] > now:
+                continue
+            self._event_due[row] = now + self._config.event_every
+            self._events[row] += 1
+            if self._events[row] == 1:
+                first.append((record, word))
+            else:
+                again.append(event_again(record, word, int(self._events[row]), wall))
+        self._create_events(first, now, wall)
+        if again:
+            replies = self._store.patch(EVENT, again)
+            self.counts["event"] += sum(reply.outcome is Outcome.OK for reply in replies)
+
+    def _create_events(self, first: Sequence[tuple[Record, Word]], now: float, wall: float) -> None:
+        if not first:
+            return
+        bodies = [event_body(record, word, self._component, wall) for record, word in first]
+        again = []
+        for (record, word), reply in zip(first, self._store.create(EVENT, bodies), strict=True):
+            if reply.outcome is Outcome.OK and reply.record is not None:
+                self.counts["event"] += 1
+                self._written.append((now, record.namespace, reply.record.name))
+            elif reply.code is Code.ALREADY_EXISTS:  # told before a restart
+                again.append(event_again(record, word, 2, wall))
+            else:
+                self.counts[f"event {reply.outcome.value}"] += 1
+        if again:
+            self._store.patch(EVENT, again)
+
+    def _tell_placed(self, wall: float) -> int:
+        """The next pods that got a node."""
+        pods = self._cluster.pods
+        told: list[tuple[Record, Word]] = []
+        while self._placed and len(told) < self._config.at_once:
+            row, serial = self._placed.popleft()
+            record = self._record(row) if pods.serial[row] == serial else None
+            if record is not None and record.node:
+                key = f"{record.namespace}/{record.name}"
+                message = f"Successfully assigned {key} to {record.node}"
+                told.append((record, Word(scheduled=True, message=message)))
+        self._create_events(told, 0.0, wall)
+        return len(told)
+
+    def _expire(self, now: float) -> None:
+        """Remove events that nobody wants any more."""
+        gone = []
+        while self._written and self._written[0][0] + self._config.keep_events < now:
+            _, space, name = self._written.popleft()
+            gone.append(Deletion(space, name))
+            if len(gone) == self._config.at_once:
+                break
+        if gone:
+            self._store.delete(EVENT, gone)

@@ -1,0 +1,195 @@
+"""The words of the reporter: conditions and events in Kubernetes' form, as JSON to be written."""
+
+import hashlib
+from typing import Any, Final
+
+import msgspec
+
+from stretto.base.clock import timestamp
+from stretto.state.work.units import NO_GROUP, Unit
+from stretto.stores.store import Patch, Record
+
+SCHEDULED: Final = "PodScheduled"
+"""The condition that tells whether a pod has a node."""
+UNSCHEDULABLE: Final = "Unschedulable"
+"""Its reason while no node takes the pod."""
+QUEUE_LIMIT: Final = "QueueLimit"
+"""Its reason while a limit of the pod's queue holds it back: no node would help."""
+QUEUED: Final = "Queued"
+"""Its reason where a limit held the pod back, and now it waits for its turn."""
+GATED: Final = "SchedulingGated"
+"""Its reason while a gate holds the pod."""
+GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
+"""Its message while a gate holds the pod."""
+FAILED: Final = "FailedScheduling"
+"""Reason of the event about a pod that waits."""
+DONE: Final = "Scheduled"
+"""Reason of the event about a pod that got a node."""
+MOVED: Final = "Rescheduled"
+"""Reason of the event about a pod that is asked to leave so that room comes free."""
+RELIEVED: Final = "NodeOverCommitted"
+"""Reason of the event about a pod that is asked to leave a node that gives more than it has."""
+NOT_VALID: Final = "NotAsItShouldBe"
+"""Reason of the event about an object that cannot be taken as it is written."""
+EVERYWHERE: Final = "default"
+"""Namespace of events about objects that have none."""
+MOST: Final = 1024
+"""Characters of an event's message, as in Kubernetes."""
+
+
+class Word(msgspec.Struct, frozen=True, gc=False):
+    """What is to be said of one pod."""
+
+    #: Whether it has a node.
+    scheduled: bool
+    #: CamelCase word for machines; empty for a pod that has a node.
+    reason: str = ""
+    #: Sentence for people.
+    message: str = ""
+
+
+HAS_NODE: Final = Word(scheduled=True)
+"""What is said of a pod that has a node."""
+
+
+class _Condition(msgspec.Struct, frozen=True, rename="camel"):
+    """One condition, as far as it is compared."""
+
+    #: Which aspect.
+    type: str = ""
+    #: ``True``, ``False`` or ``Unknown``.
+    status: str = ""
+    #: CamelCase word.
+    reason: str | None = None
+    #: Sentence.
+    message: str | None = None
+    #: When the status last changed.
+    last_transition_time: str | None = None
+
+
+class _Status(msgspec.Struct, frozen=True):
+    """A pod's conditions."""
+
+    #: Each as it stands.
+    conditions: tuple[msgspec.Raw, ...] | None = None
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    """A pod's status."""
+
+    #: Its status.
+    status: _Status = _Status()
+
+
+_POD: Final = msgspec.json.Decoder(_Pod)
+_CONDITION: Final = msgspec.json.Decoder(_Condition)
+
+
+def condition_patch(record: Record, word: Word, now: float) -> Patch | None:
+    """A patch that makes a pod's condition say the word; ``None`` where it says so already.
+
+    Other conditions stay as they are. ``now`` is wall-clock time.
+    """
+    try:
+        conditions = _POD.decode(record.body).status.conditions or ()
+        told = [(_CONDITION.decode(raw), raw) for raw in conditions]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        told = []
+    mine = next((each for each, _ in told if each.type == SCHEDULED), None)
+    status = "True" if word.scheduled else "False"
+    same = mine is not None and (mine.status, mine.reason or "", mine.message or "") == (
+        status,
+        word.reason,
+        word.message,
+    )
+    if same:
+        return None
+    changed = mine is None or mine.status != status or not mine.last_transition_time
+    since = timestamp(now) if changed or mine is None else mine.last_transition_time
+    body = {"type": SCHEDULED, "status": status, "lastTransitionTime": since}
+    if word.reason:
+        body |= {"reason": word.reason, "message": word.message}
+    kept: list[Any] = [raw for each, raw in told if each.type != SCHEDULED]
+    patch = {"status": {"conditions": [*kept, body]}}
+    return Patch(record.namespace, record.name, patch, record.version, record.uid)
+
+
+def event_name(record: Record, reason: str) -> str:
+    """The name of the one event about a pod and a reason: told again, it is the same object."""
+    digest = hashlib.blake2b(f"{record.uid}{reason}".encode(), digest_size=8).hexdigest()
+    return f"{record.name[:230]}.{digest}"
+
+
+def event_body(record: Record, word: Word, reporter: str, now: float) -> bytes:
+    """The event about a pod, told for the first time. ``now`` is wall-clock time."""
+    about = DONE if word.scheduled else FAILED, word.message
+    return _event(record, about, "Normal" if word.scheduled else "Warning", (reporter, now))
+
+
+def complaint_event(record: Record, message: str, reporter: str, now: float) -> bytes:
+    """The event about an object that is not as it should be. ``now`` is wall-clock time."""
+    return _event(record, (NOT_VALID, message), "Warning", (reporter, now))
+
+
+def move_event(record: Record, message: str, reporter: str, now: float) -> bytes:
+    """The event about a pod that is moved. ``now`` is wall-clock time."""
+    return _event(record, (MOVED, message), "Normal", (reporter, now))
+
+
+def relief_event(record: Record, message: str, reporter: str, now: float) -> bytes:
+    """The event about a pod that relieves its node. ``now`` is wall-clock time."""
+    return _event(record, (RELIEVED, message), "Warning", (reporter, now))
+
+
+def _event(record: Record, about: tuple[str, str], kind: str, told: tuple[str, float]) -> bytes:
+    """An event: reason and message, its type, and who tells it when."""
+    (reason, message), (reporter, now) = about, told
+    at = timestamp(now)
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": event_name(record, reason if reason != NOT_VALID else message),
+                "namespace": record.namespace or EVERYWHERE,
+            },
+            "involvedObject": {
+                "apiVersion": record.kind.api_version,
+                "kind": record.kind.kind,
+                "namespace": record.namespace,
+                "name": record.name,
+                "uid": record.uid,
+            },
+            "reason": reason,
+            "message": message[:MOST],
+            "type": kind,
+            "source": {"component": reporter},
+            "reportingComponent": reporter,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "count": 1,
+        }
+    )
+
+
+def event_again(record: Record, word: Word, count: int, now: float) -> Patch:
+    """The same event, told once more."""
+    change = {"message": word.message[:MOST], "count": count, "lastTimestamp": timestamp(now)}
+    return Patch(record.namespace, event_name(record, FAILED), change)
+
+
+def lacking(unit: Unit) -> str:
+    """Why a unit that is not whole waits."""
+    name = unit.key.partition("/")[2]
+    if unit.min_member == NO_GROUP:
+        return f"PodGroup {name} does not exist"
+    return f"only {unit.size} of the {unit.min_member} pods of {name} exist"
+
+
+def short(unit: Unit, available: int, total: int) -> str:
+    """Why a gang waits whose pods would fit alone."""
+    name = unit.key.partition("/")[2]
+    return (
+        f"{available}/{total} nodes are available: {name} needs room for "
+        f"{unit.still_needed} pods together."
+    )

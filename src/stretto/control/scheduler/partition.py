@@ -1,0 +1,92 @@
+"""Partitions: which nodes a shard tries first.
+
+Shards that look at different nodes first seldom claim the same one. A partition is a set of 64-slot
+blocks. Each shard gets its share of every zone, by what the nodes give to pods and equal to within
+the heaviest block, so that a rule about zones can be kept inside any partition. When nodes come or
+go, or shards do, a block keeps its owner unless balance demands otherwise (``deal``).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.control.scheduler.even_shares import NO_OWNER, Deal, Pieces
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.resources import CPU, MEMORY
+from stretto.state.rows.slots import BLOCK, Slots
+
+
+class Partitions:
+    """The owner of each block, kept in step with nodes and shards."""
+
+    def __init__(self, shares: dict[int, float] | None = None) -> None:
+        """Start with no block; ``shares`` are kept up to date for whoever gave them."""
+        #: int32[block]: number of the shard that owns it, or ``NO_OWNER``.
+        self.owner: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        #: Blocks that changed hands in the last update, new ones apart.
+        self.moved: int = 0
+        #: Part of the whole that each shard has, by its number.
+        self.shares: dict[int, float] = shares if shares is not None else {}
+        self._seen: tuple[int, tuple[int, ...]] | None = None
+
+    def update(
+        self, slots: Slots, shards: Sequence[int], ledger: Ledger | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Follow the nodes and the shards; returns the owners by block.
+
+        Args:
+            slots: which slots live.
+            shards: numbers of the shards.
+            ledger: what nodes give to pods; without one all nodes weigh the same.
+        """
+        numbers = tuple(sorted(shards))
+        if self._seen == (slots.version, numbers):
+            self.moved = 0
+            return self.owner
+        self._seen = (slots.version, numbers)
+        before = np.full(slots.blocks, NO_OWNER, np.int32)
+        before[: len(self.owner)] = self.owner
+        self.owner = before.copy()
+        if numbers:
+            weights = slots.block_live if ledger is None else block_weights(ledger)
+            owner = self.owner.tolist()
+            pieces = Pieces(slots.block_zone.tolist(), weights.tolist(), grain=BLOCK)
+            deal = Deal(pieces, numbers, owner)
+            deal.deal()
+            self.owner[:] = owner
+            self.shares.clear()
+            self.shares.update(deal.shares())
+        else:
+            self.owner.fill(NO_OWNER)
+        self.moved = int(np.count_nonzero((before != NO_OWNER) & (before != self.owner)))
+        return self.owner
+
+
+def partition_blocks(slots: Slots, shards: Sequence[int]) -> npt.NDArray[np.int32]:
+    """The owner of each block when nobody owned any before."""
+    return Partitions().update(slots, shards)
+
+
+def block_weights(ledger: Ledger) -> npt.NDArray[np.int64]:
+    """int64[block]: what the nodes of each block weigh."""
+    weights, slots = node_weights(ledger), ledger.slots.size
+    return np.asarray(np.add.reduceat(weights, np.arange(0, slots, BLOCK)), np.int64)
+
+
+def node_weights(ledger: Ledger) -> npt.NDArray[np.int64]:
+    """int64[slot]: what each node gives to pods; 1,000 on average, 0 where none lives.
+
+    CPU, memory and devices count the same, each as a part of what the cluster has of it.
+    """
+    live = ledger.slots.live > 0
+    given = np.stack([
+        ledger.alloc[:, CPU],
+        ledger.alloc[:, MEMORY],
+        np.count_nonzero(ledger.devices.kind, axis=1),
+    ]) * live  # fmt: skip
+    whole = given.sum(axis=1).astype(np.float64)
+    parts = [mine / total for mine, total in zip(given, whole, strict=True) if total > 0]
+    if not parts:
+        return np.asarray(live, np.int64)
+    return np.asarray(np.rint(sum(parts) * (1000.0 * live.sum() / len(parts))), np.int64)

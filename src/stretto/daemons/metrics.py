@@ -1,0 +1,22 @@
+"""The metrics of one plane: what a daemon, or a run with ``--metrics``, publishes."""
+
+from stretto.explain.metrics.metrics import Metrics, Watched
+from stretto.plane import Plane
+
+
+def metrics_of(plane: Plane) -> Metrics:
+    """Metrics that watch a plane from now on."""
+    watched = Watched(
+        plane.engine,
+        plane.units,
+        plane.dispatcher.views,
+        plane.verdicts,
+        plane.reporter,
+        plane.rescheduler,
+        plane.relief,
+        lambda: plane.shards,
+    )
+    metrics = Metrics(watched, plane.clock)
+    plane.observers.append(metrics.observe)
+    plane.witnesses.append(metrics.witness)
+    return metrics

@@ -1,0 +1,357 @@
+"""The dispatcher as a role: forms and orders units, and hands their pods to shards by name.
+
+Pods that were handed over are shown to the plane's dispatcher as placed: its part is done. Those
+that come back come as new ones, after a delay that doubles with each return, so that nothing goes
+round hot; a change of the cluster that may help ends the delay.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import inf
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from stretto.api.types.handover_annotations import Hand, Standing, dispatched, not_known, reset
+from stretto.base.clock import Clock, timestamp
+from stretto.base.errors import InputError
+from stretto.control.dispatcher.waiting.failures import Failure
+from stretto.daemons.roles.fleet_liveness import DEAD_AFTER, Fleet
+from stretto.daemons.roles.reclaim import Lent
+from stretto.daemons.roles.share_writer import NodeShares
+from stretto.daemons.roles.store_view import Known, View
+from stretto.plane import Plane, PlaneConfig
+from stretto.state.rows.lifecycle import PodEvent, step_pods
+from stretto.state.work.claims import ConflictCause
+from stretto.state.work.units import Cure, Dispatch, Unit, UnitKind
+from stretto.stores.store import Outcome, Record, Store
+
+WINDOW: Final = 4096
+"""Pods that a shard is given before it has answered any."""
+FIRST_DELAY: Final = 1.0
+"""Seconds before a pod that came back is handed over again."""
+LONGEST_DELAY: Final = 60.0
+"""Seconds that such a pod waits at most."""
+PATIENCE: Final = 1.0
+"""Seconds that it waits although something has changed that may help."""
+LANDED_WITHIN: Final = 10.0
+"""Seconds for which a write that went unanswered may still land."""
+AT_ONCE: Final = 256
+"""Pods put right in one step."""
+REMEMBERED: Final = 50_000
+"""PodGroups whose shard is remembered, before those that are gone are forgotten."""
+HELPS: Final = (
+    Cure.NODE_ADDED | Cure.NODE_GREW | Cure.NODE_LABELS | Cure.NODE_TAINTS | Cure.POD_LEFT
+)
+"""Events for which a pod that no shard had a place for is tried again."""
+
+
+class DispatcherView(View):
+    """Pods that wait for a shard want a node; those that have one are placed there."""
+
+    def __init__(self, inner: Store, names: frozenset[str], clock: Clock) -> None:
+        """See the pods that ask for one of these scheduler names."""
+        super().__init__(inner, names, clock)
+        #: Pods that a shard has and has not decided about, by its name.
+        self.at: dict[str, dict[str, None]] = {}
+        #: Pods whose annotations contradict one another.
+        self.abnormal: dict[str, None] = {}
+        #: What is wrong with pods that ask for what nobody knows: note and sentence, by uid.
+        self.unknown: dict[str, tuple[str, str]] = {}
+        #: Shard that has, or had last, pods of a PodGroup, by ``namespace/name``.
+        self.group_at: dict[str, str] = {}
+        #: PodGroups of which several shards seem to have pods.
+        self.split: set[str] = set()
+
+    def sight(self, uid: str, standing: Standing) -> str | None:
+        """Those in a shard's or the binder's hands are done with, as far as we are concerned."""
+        if standing.hand is Hand.PENDING:
+            return ""
+        if standing.hand is Hand.DISPATCHED:
+            return f"shard/{standing.scheduler}"
+        return standing.node or None
+
+    def delay(self, known: Known) -> float:
+        """A pod that came back waits, the longer the more often it did."""
+        if not known.returns:
+            return 0.0
+        return min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(known.returns - 1, 16))
+
+    def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
+        """Keep count of who has which pods."""
+        uid = record.uid
+        if before is not None and before.standing.hand is Hand.DISPATCHED:
+            self.at.get(before.standing.scheduler, {}).pop(uid, None)
+        self.abnormal.pop(uid, None)
+        self.unknown.pop(uid, None)
+        if after is None:
+            return
+        if after.hand is Hand.DISPATCHED:
+            self.at.setdefault(after.scheduler, {})[uid] = None
+        elif after.hand is Hand.ABNORMAL:
+            self.abnormal[uid] = None
+        elif after.hand is Hand.UNKNOWN and (odd := not_known(after.notes)) is not None:
+            about, (key, known) = f"pod {record.namespace}/{record.name}", odd
+            where, expected = f"{about}, annotation {key}", f"one of {', '.join(known)}"
+            self.unknown[uid] = about, str(InputError(where, after.notes[key], expected))
+        if after.group and after.scheduler:
+            key = f"{record.namespace}/{after.group}"
+            if self.group_at.setdefault(key, after.scheduler) != after.scheduler:
+                self.split.add(key)
+            self.group_at[key] = after.scheduler
+
+    def strays(self) -> list[str]:
+        """Pods of PodGroups that another shard has pods of, too: alone none can place the whole."""
+        if not self.split:
+            return []
+        groups, found = {key: self.group_at.get(key, "") for key in self.split}, list[str]()
+        self.split.clear()
+        for name, uids in self.at.items():
+            for uid in uids:
+                known = self.known[uid]
+                key = f"{known.record.namespace}/{known.standing.group}"
+                if groups.get(key, name) != name:
+                    found.append(uid)
+                    self.split.add(key)
+        return found
+
+
+class DispatcherConfig(msgspec.Struct, frozen=True):
+    """What a dispatcher is told beside the plane's own."""
+
+    #: Seconds without a sign of life after which a shard is dead.
+    dead_after: float = DEAD_AFTER
+    #: Whether nodes are shared out to shards by annotation.
+    shares_nodes: bool = True
+
+
+class _Doubt(NamedTuple):
+    """A hand-over that went unanswered."""
+
+    #: The pod's row and serial.
+    row: int
+    serial: int
+    #: Its unit.
+    unit: Unit
+    #: Clock time after which it has not landed.
+    until: float
+
+
+class DispatcherPlane(Plane):
+    """The part of a plane that the dispatcher runs."""
+
+    def __init__(
+        self, config: PlaneConfig, store: Store, clock: Clock, wire: DispatcherConfig
+    ) -> None:
+        """Nothing is read before the first step."""
+        names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
+        #: The store as the dispatcher sees it.
+        self.view = DispatcherView(store, names, clock)
+        config = msgspec.structs.replace(config, shards=1, partition=False)
+        super().__init__(config, self.view, clock)
+        self.statuses = None
+        self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
+        self.relief.run(None, clock.monotonic())
+        self.dispatcher.remove_shard(0, 0.0)  # shards are those of the fleet
+        #: The shards there are.
+        self.fleet = Fleet(store, wire.dead_after)
+        #: What was written, by kind and outcome.
+        self.counts: Counter[str] = Counter()
+        self._dead_after = wire.dead_after
+        #: Sees to what queues are owed.
+        self.lent = Lent(self, self.view, self.view.at)
+        self._shares = NodeShares(self.cluster, self.view) if wire.shares_nodes else None
+        self._doubts: dict[str, _Doubt] = {}
+        self._strange: dict[str, float] = {}
+        self._unknown: dict[str, str] = {}
+        self._next = float("inf")
+
+    def step(self) -> bool:
+        """Pass one batch on; False when nothing moved."""
+        now = self.clock.monotonic()
+        moved = self.pump.poll(now) > 0
+        moved = self._follow_fleet(now) or moved
+        if not self.pump.synced:
+            return moved
+        self._absorb(now)
+        self.dispatcher.due(now)
+        self._next = float("inf")
+        self._settle_hand_overs(now)
+        moved = self._hand_over(now) > 0 or moved
+        moved = self._put_right(now) > 0 or moved
+        moved = self._reclaim(now) or moved
+        if self._shares is not None:
+            moved = self._shares.step([m.name for m in self.fleet.alive()], now) > 0 or moved
+        failed = self.dispatcher.drain_failures()
+        self._tell(failed, now)
+        return moved
+
+    def next_due(self) -> float:
+        """Clock time at which there is something to do although no event comes."""
+        own = [self._next, self.view.next_due(), self.fleet.next_due(), self.lent.next_due()]
+        if self._shares is not None:
+            own.append(self._shares.next_due())
+        own.extend(doubt.until for doubt in self._doubts.values())
+        return min(super().next_due(), *own)
+
+    def _absorb(self, now: float) -> None:
+        """Events to the dispatcher; those that may help let pods come that are kept back."""
+        if self.cluster.changes.cures & HELPS:
+            self.view.hurry(PATIENCE)
+        super()._absorb(now)
+
+    def _tell(self, failed: Sequence[Failure], now: float) -> None:
+        """What waits and why; pods that no part of the plane is shown are among it."""
+        abnormal, before = self.cluster.abnormal, self._unknown
+        self._unknown = dict(self.view.unknown.values())
+        for about in before.keys() - self._unknown.keys():
+            if abnormal.get(about) == before[about]:
+                del abnormal[about]
+        abnormal.update(self._unknown)
+        if self.reporter is not None:
+            self._report(self.reporter, [], [], failed, now)
+
+    def _follow_fleet(self, now: float) -> bool:
+        """Shards that came or died are the dispatcher's too."""
+        if not self.fleet.poll(now):
+            return False
+        for member in self.fleet.members.values():
+            if member.alive:
+                self.dispatcher.add_shard(member.number)
+            else:
+                self.dispatcher.remove_shard(member.number, now)
+        return True
+
+    # ------------------------------------------------------------ handing over
+
+    def _hand_over(self, now: float) -> int:
+        """Hand units to shards; returns how many pods."""
+        names = {member.number: member.name for member in self.fleet.alive()}
+        if not names:
+            return 0
+        room = [0] * (max(names) + 1)
+        for number, name in names.items():
+            has = len(self.view.at.get(name, ()))
+            room[number] = max(0, WINDOW - has)
+            self.dispatcher.carry(number, has)
+        sent: list[tuple[Unit, int, str]] = []
+        handed = self.dispatcher.dispatch(now, room)
+        kept = self.lent.kept(each for work in handed for each in work)
+        stay = {each.unit for each in kept}
+        for number, work in enumerate(handed):
+            for dispatch in work:
+                if dispatch.unit not in stay:
+                    sent.extend(self._chosen(dispatch, names[number]))
+        if kept:
+            self.dispatcher.set_back(kept, now)
+        if sent:
+            self._write(sent, now)
+        return len(sent)
+
+    def _chosen(self, dispatch: Dispatch, name: str) -> list[tuple[Unit, int, str]]:
+        """Pods with their shard: a unit stays with one, and a pod tries those it has not tried."""
+        unit, pods = dispatch.unit, self.cluster.pods
+        if unit.kind is UnitKind.POD_GROUP:
+            key = unit.key.partition("/")[2]
+            if len(self.view.group_at) > REMEMBERED:
+                kept = self.view.group_at.items()
+                self.view.group_at = {k: at for k, at in kept if k in self.cluster.groups}
+            before = self.view.group_at.get(key, "")
+            name = before if self.fleet.is_alive(before) else name
+            self.view.group_at[key] = name
+            if before not in ("", name):
+                self.view.split.add(key)
+        elif unit.kind is UnitKind.POD and pods.uid[dispatch.rows[0]] in self.view.known:
+            failed = self.view.known[pods.uid[dispatch.rows[0]]].standing.failed
+            others = [m.name for m in self.fleet.alive() if m.name not in failed]
+            if name in failed and others:
+                name = min(others, key=lambda each: len(self.view.at.get(each, ())))
+        return [(unit, row, name) for row in dispatch.rows]
+
+    def _write(self, sent: Sequence[tuple[Unit, int, str]], now: float) -> None:
+        """Write who has which pod, and take each answer for what it says."""
+        pods, known = self.cluster.pods, self.view.known
+        at = timestamp(self.clock.now())
+        there = [each for each in sent if pods.uid[each[1]] in known]
+        bodies = {
+            pods.uid[row]: dispatched(known[pods.uid[row]].standing, name, at)
+            for _, row, name in there
+        }
+        placed: list[int] = []
+        lost = [(unit, row) for unit, row, _ in sent if pods.uid[row] not in known]
+        for (unit, row, _), reply in zip(there, self.view.hand(bodies), strict=True):
+            self.counts[f"dispatch {reply.outcome.value}"] += 1
+            if reply.outcome is Outcome.OK:
+                placed.append(row)
+            elif reply.outcome is Outcome.UNKNOWN:
+                serial = int(pods.serial[row])
+                self._doubts[pods.uid[row]] = _Doubt(row, serial, unit, now + LANDED_WITHIN)
+            else:
+                lost.append((unit, row))
+        self._settle(placed, lost, now)
+
+    def _settle(self, placed: list[int], lost: list[tuple[Unit, int]], now: float) -> None:
+        if placed:
+            rows = np.array(placed, np.int64)
+            step_pods(self.cluster.pods.state, rows, PodEvent.ASSUME)
+            self.dispatcher.placed_rows(rows, now)
+        if lost:
+            refused = [(unit, (row,), ConflictCause.STORE_CONFLICT) for unit, row in lost]
+            self.dispatcher.settle(refused, now)
+
+    def _settle_hand_overs(self, now: float) -> None:
+        """What became of hand-overs that went unanswered: the watch tells, or the time does."""
+        pods, lost = self.cluster.pods, list[tuple[Unit, int]]()
+        for uid, doubt in list(self._doubts.items()):
+            known = self.view.known.get(uid)
+            waits = known is not None and known.standing.hand is Hand.PENDING
+            if waits and now < doubt.until:
+                continue
+            del self._doubts[uid]
+            if pods.serial[doubt.row] == doubt.serial and waits:
+                lost.append((doubt.unit, doubt.row))
+        self._settle([], lost, now)
+
+    # ------------------------------------------------------------ putting right
+
+    def _put_right(self, now: float) -> int:
+        """Take back what is in nobody's hands; returns how many pods."""
+        known, wrong = self.view.known, [*self.view.abnormal, *self.view.strays()]
+        for name, uids in self.view.at.items():
+            if uids and not self.fleet.is_alive(name) and self._is_given_up(name, now):
+                wrong.extend(uids)
+        due = {uid: known[uid].again_at for uid in wrong if uid in known}
+        self._next = min(self._next, min((at for at in due.values() if at > now), default=inf))
+        return self._take_back([uid for uid, at in due.items() if at <= now][:AT_ONCE], now)
+
+    def _reclaim(self, now: float) -> bool:
+        """Give queues back what they have lent: those first who would take it at their shards."""
+        self.lent.order(now)
+        count = self._take_back(self.lent.taken_back(now), now)
+        return self.evictor.send(now) or count > 0
+
+    def _take_back(self, wrong: Sequence[str], now: float) -> int:
+        """Write that pods are the dispatcher's again; returns how many were to be."""
+        view = self.view
+        bodies = {uid: reset(view.known[uid].standing) for uid in wrong}
+        for uid, reply in zip(bodies, view.hand(bodies, whole=True), strict=True):
+            self.counts[f"reset {reply.outcome.value}"] += 1
+            known = view.known.get(uid)
+            if known is None:
+                continue
+            known.again_at = now + PATIENCE  # whoever writes nonsense again is not answered hot
+            if reply.outcome is not Outcome.OK:
+                self._next = min(self._next, known.again_at)
+        return len(bodies)
+
+    def _is_given_up(self, name: str, now: float) -> bool:
+        """Whether pods of a shard that does not live are taken back.
+
+        One that we have seen has died; of one that we never saw we wait for a sign of life first.
+        """
+        if name in self.fleet.members:
+            return True
+        until = self._strange.setdefault(name, now + self._dead_after)
+        self._next = min(self._next, until)
+        return now >= until

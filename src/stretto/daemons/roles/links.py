@@ -1,0 +1,53 @@
+"""Why a pod goes just there: the Movement that recommends the node, or the place kept on it.
+
+Gödel's binder reads both off the pod: by ``movement-name`` it counts who followed a Movement, and
+by ``matched-reservation-placeholder`` it knows whose room the pod takes. They ride on the
+assumption, so they cost no write.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from stretto.api.types.handover_annotations import PREFIX
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.work.units import Units
+
+MOVEMENT_NAME: Final = f"{PREFIX}movement-name"
+MATCHED: Final = f"{PREFIX}matched-reservation-placeholder"
+PLACEHOLDER: Final = "-placeholder"
+"""What Gödel puts after the name of a pod that has gone, for the pod that keeps its place."""
+
+
+class Links:
+    """Finds them for pods about to be assumed."""
+
+    def __init__(self, cluster: Cluster, units: Units) -> None:
+        """Read off what a shard knows."""
+        self._cluster = cluster
+        self._units = units
+
+    def of(self, uid: str, node: str, named: Counter[str]) -> Mapping[str, str]:
+        """Annotations of a pod that is assumed on a node.
+
+        Args:
+            uid: the pod's.
+            node: where it goes.
+            named: how often each Movement was named in this batch; counted on.
+        """
+        cluster = self._cluster
+        row = cluster.pods.row(uid) if cluster.movements or cluster.keeps.taken else None
+        if row is None:
+            return {}
+        found = dict[str, str]()
+        for place, taker in cluster.keeps.taken:
+            if taker == row:
+                found[MATCHED] = f"{'/'.join(place.was)}{PLACEHOLDER}"
+        unit = self._units.of_row(row)
+        owner = unit.key if unit is not None else ""
+        for name, wanted in cluster.movements.items():
+            key = f"{name}/{owner}/{node}"
+            if named[key] < wanted.get(owner, []).count(node):
+                named[key] += 1
+                return {**found, MOVEMENT_NAME: name}
+        return found

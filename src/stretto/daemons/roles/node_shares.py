@@ -1,0 +1,61 @@
+"""In whose share nodes are, read off their annotations as they pass by."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from stretto.api.types.handover_annotations import OWNER
+from stretto.api.types.heads import decode_object_head
+from stretto.base.errors import InputError
+from stretto.stores.store import Event, EventType, Record
+
+_MARK: Final = OWNER.encode()
+_NOTES: Final = msgspec.json.Decoder(dict[str, str] | None)
+
+
+class Owners:
+    """The shard of each node that names one."""
+
+    def __init__(self) -> None:
+        """No node is known."""
+        #: Shards by the names of nodes.
+        self.by_node: dict[str, str] = {}
+        #: Rises with every change.
+        self.version = 0
+
+    def begin(self, records: Iterable[Record]) -> None:
+        """All nodes there are."""
+        self.by_node.clear()
+        self.version += 1
+        for record in records:
+            self.put(record.name, _owner(record))
+
+    def noted(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Note what has changed, and pass it on."""
+        for event in events:
+            gone = event.type is EventType.DELETED
+            self.put(event.record.name, "" if gone else _owner(event.record))
+        return events
+
+    def put(self, node: str, shard: str) -> None:
+        """A node is in a shard's share; in nobody's where that is empty."""
+        if self.by_node.get(node, "") == shard:
+            return
+        self.version += 1
+        if shard:
+            self.by_node[node] = shard
+        else:
+            del self.by_node[node]
+
+
+def _owner(record: Record) -> str:
+    if _MARK not in record.body:
+        return ""
+    try:
+        notes: dict[str, str] | None = _NOTES.decode(
+            decode_object_head(record.body).metadata.annotations
+        )
+    except (InputError, msgspec.DecodeError):
+        return ""
+    return (notes or {}).get(OWNER, "")

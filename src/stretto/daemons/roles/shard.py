@@ -1,0 +1,323 @@
+"""A shard as a role: finds nodes for the pods that were dispatched to it by name.
+
+The plane behind it does all that it does alone; what its binder "binds" is written as an
+assumption, and whom its evictor would ask to leave is named in a nomination: the binder's daemon
+does both.
+Pods that others have decided about are shown on their nodes, so that their room is taken.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.godel import QueuePolicy
+from stretto.api.types.handover_annotations import (
+    Hand,
+    NominatedNote,
+    Standing,
+    VictimNote,
+    assumed,
+    given_back,
+    nominated,
+    rejected,
+    tried,
+    with_condition,
+)
+from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, Kind
+from stretto.base.clock import Clock, timestamp
+from stretto.control.eviction.evictor import Evictor
+from stretto.control.queues.config import QueueConfig, dispatcher_config
+from stretto.control.reporting.wording import UNSCHEDULABLE
+from stretto.daemons.roles.delays import after_refusals
+from stretto.daemons.roles.fleet_liveness import BEAT_EVERY, Heart
+from stretto.daemons.roles.links import Links
+from stretto.daemons.roles.store_view import Known, View
+from stretto.plane import Plane, PlaneConfig, Step
+from stretto.state.rows.lifecycle import UnitState
+from stretto.state.rows.slots import BLOCK
+from stretto.state.work.units import DEFAULT_QUEUE, Setback, Unit, UnitKind, Why
+from stretto.stores.capabilities import Capabilities
+from stretto.stores.store import Bind, Code, Outcome, Patch, Record, Replies, Reply, Store
+
+_NOT_OURS: Final = Reply(Outcome.CONFLICT, Code.CONFLICT, "the pod is not in this shard's hands")
+_DONE: Final = Reply(Outcome.OK)
+
+
+class ShardView(View):
+    """Pods dispatched to one shard want a node; those that anybody decided about have one."""
+
+    keeps_queues = False
+
+    def __init__(self, inner: Store, names: frozenset[str], clock: Clock, shard: str) -> None:
+        """See the store as the shard of this name."""
+        super().__init__(inner, names, clock)
+        self._shard = shard
+        #: Pods that we nominated: the plane keeps their room, so they are shown without a node.
+        self.ours: set[str] = set()
+        #: Whether the unit of a pod has its nodes, so that the pod is one that came later.
+        self.is_late: Callable[[str], bool] = lambda _uid: False
+        #: Whether the unit of a pod lacks others, so that it was not tried yet.
+        self.forms: Callable[[str], bool] = lambda _uid: False
+        #: Who must leave a node before a pod can have it.
+        self.victims_of: Callable[[str], tuple[VictimNote, ...]] = lambda _uid: ()
+        #: Why pods go where they go; ``None`` before there is anything to read it off.
+        self.links: Links | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Nobody here waits for volumes: the binder does."""
+        return msgspec.structs.replace(self._inner.capabilities, completes_claims=False)
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change parts of objects; what volumes need is assumed here and written by the binder."""
+        if kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM):
+            return [_DONE] * len(patches)
+        return super().patch(kind, patches)
+
+    def sight(self, uid: str, standing: Standing) -> str | None:
+        """Ours to place, on a node, or none of our business."""
+        if standing.hand is Hand.DISPATCHED:
+            return "" if standing.scheduler == self._shard else None
+        if standing.hand is Hand.NOMINATED and uid in self.ours:
+            return ""
+        return standing.node or None
+
+    def delay(self, known: Known) -> float:
+        """A pod that is rejected again and again waits."""
+        return after_refusals(known.returns)
+
+    def noted(self, record: Record, before: Known | None, after: Standing | None) -> None:
+        """A nomination of ours ends with any other word about the pod."""
+        if after is None or after.hand is not Hand.NOMINATED:
+            self.ours.discard(record.uid)
+
+    # ------------------------------------------------------------ decisions
+
+    def bind(self, binds: Sequence[Bind]) -> Replies:
+        """Write where pods are assumed; the nominated ones are the binder's already."""
+        at, places, named = timestamp(self._clock.now()), Counter[str](), Counter[str]()
+        bodies: dict[str, dict[str, Any]] = {}
+        said: dict[str, Reply] = {}
+        for bind in binds:
+            known = self.known.get(bind.uid)
+            standing = known.standing if known is not None else None
+            if standing is None:
+                said[bind.uid] = _NOT_OURS
+            elif standing.node == bind.node:
+                said[bind.uid] = _DONE
+            elif standing.hand is not Hand.DISPATCHED or standing.scheduler != self._shard:
+                said[bind.uid] = _NOT_OURS
+            else:
+                index = self._place(bind.uid, bind.namespace, standing, places)
+                more = dict(bind.annotations or {})
+                if self.links is not None:
+                    more.update(self.links.of(bind.uid, bind.node, named))
+                bodies[bind.uid] = assumed(standing, bind.node, index, at, more)
+        said.update(zip(bodies, self.hand(bodies), strict=True))
+        return [said[bind.uid] for bind in binds]
+
+    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Nominations go out as annotations, and a pod without a place says that it was tried."""
+        if kind is not POD:
+            return super().patch_status(kind, patches)
+        answers: dict[int, Reply] = {}
+        plain: list[tuple[int, Patch]] = []
+        for i, patch in enumerate(patches):
+            status = patch.patch.get("status") or {}
+            if "nominatedNodeName" in status:
+                answers[i] = self._nominate(patch.uid, status["nominatedNodeName"])
+            else:
+                plain.append((i, self._as_tried(patch)))
+        sent = super().patch_status(kind, [patch for _, patch in plain]) if plain else []
+        answers.update((i, reply) for (i, _), reply in zip(plain, sent, strict=True))
+        return [answers[i] for i in range(len(patches))]
+
+    def _nominate(self, uid: str, node: str | None) -> Reply:
+        known = self.known.get(uid)
+        if known is None:
+            return _NOT_OURS
+        if node is None:
+            if known.standing.hand is not Hand.NOMINATED or uid not in self.ours:
+                return _DONE
+            return self.hand({uid: rejected(known.standing)})[0]
+        places = Counter[str]()
+        index = self._place(uid, known.record.namespace, known.standing, places)
+        wanted = NominatedNote(node, self.victims_of(uid))
+        body = nominated(known.standing, wanted, index, timestamp(self._clock.now()))
+        self.ours.add(uid)
+        reply = self.hand({uid: body})[0]
+        if reply.outcome is not Outcome.OK:
+            self.ours.discard(uid)
+        return reply
+
+    def _as_tried(self, patch: Patch) -> Patch:
+        known = self.known.get(patch.uid)
+        if known is None or known.standing.hand is not Hand.DISPATCHED or self.forms(patch.uid):
+            return patch
+        more = tried(known.standing)
+        return msgspec.structs.replace(patch, patch={**more, **patch.patch}) if more else patch
+
+    def _place(
+        self, uid: str, namespace: str, standing: Standing, places: Counter[str]
+    ) -> int | None:
+        """Place of a pod in its unit, as far as this batch goes."""
+        if self.is_late(uid):
+            return None
+        if not standing.group:
+            return 0
+        key = f"{namespace}/{standing.group}"
+        places[key] += 1
+        return places[key] - 1
+
+
+class ShardConfig(msgspec.Struct, frozen=True):
+    """What a shard is told beside the plane's own."""
+
+    #: Its name: that of its Scheduler object.
+    name: str
+    #: Seconds between signs of life.
+    beat_every: float = BEAT_EVERY
+    #: Whether its share of the nodes is tried first.
+    partition: bool = True
+
+
+class ShardPlane(Plane):
+    """The part of a plane that one shard runs."""
+
+    def __init__(self, config: PlaneConfig, store: Store, clock: Clock, wire: ShardConfig) -> None:
+        """Nothing is read before the first step."""
+        names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
+        #: The store as the shard sees it.
+        self.view = ShardView(store, names, clock, wire.name)
+        #: Tells that we live.
+        self.heart = Heart(store, wire.name, clock, wire.beat_every)
+        self._name = wire.name
+        self._partition_of: tuple[int, int] = (-1, -1)
+        # Queues were seen to before: of what was dispatched the highest priority goes first.
+        order = QueueConfig(DEFAULT_QUEUE, policy=QueuePolicy.PRIORITY)
+        queues = config.dispatcher or dispatcher_config(config.profile)
+        queues = replace(queues, other_queues=order, queues=())
+        shape = msgspec.structs.replace(config.cluster, shard=wire.name if wire.partition else "")
+        config = msgspec.structs.replace(
+            config, shards=1, partition=wire.partition, dispatcher=queues, cluster=shape
+        )
+        super().__init__(config, self.view, clock)
+        self.statuses = None
+        self.rescheduler.run(None, lambda: self.evictor, clock)  # the controller moves pods
+        self.relief.run(None, clock.monotonic())
+        self.view.is_late = self._is_late
+        self.view.forms = self._forms
+        self.view.victims_of = self._victims_of
+        self.view.links = Links(self.cluster, self.units)
+        self._misfits: list[Setback] = []
+        if self.shards[0].default.preempting is None:
+            self.observers.append(self._note_misfits)
+
+    def step(self) -> bool:
+        """Pass one batch along the way, and tell that we live."""
+        now = self.clock.monotonic()
+        self.heart.beat(now)
+        moved = super().step()
+        misfits, self._misfits = self._misfits, []
+        if misfits:
+            self._give_back(misfits, now)
+        return moved
+
+    def next_due(self) -> float:
+        """Clock time at which there is something to do although no event comes."""
+        return min(super().next_due(), self.heart.next_due(), self.view.next_due())
+
+    def _new_evictor(self) -> Evictor:
+        evictor = super()._new_evictor()
+        evictor.asks = False
+        return evictor
+
+    # ------------------------------------------------------------ what comes back
+
+    def _absorb(self, now: float) -> None:
+        """A gang whose members were rejected is placed as a whole again."""
+        super()._absorb(now)
+        returned, self.view.returned = self.view.returned, []
+        pods = self.cluster.pods
+        for uid in returned:
+            row = pods.row(uid)
+            unit = self.units.of_row(row) if row is not None else None
+            if unit is not None and unit.scheduled:
+                really = sum(pods.uid[each] not in self.view.known for each in unit.bound)
+                unit.scheduled = really >= unit.min_member
+
+    def _note_misfits(self, step: Step) -> None:
+        for plan in step.plans:
+            self._misfits.extend(s for s in plan.setbacks if s.why is Why.NO_PLACE)
+
+    def _give_back(self, misfits: Sequence[Setback], now: float) -> None:
+        """Where nobody may be asked to leave, another shard may know better: the pods go back."""
+        pods, at = self.cluster.pods, timestamp(self.clock.now())
+        bodies: dict[str, dict[str, Any]] = {}
+        for setback in misfits:
+            words = dict(zip(setback.rows, setback.messages, strict=False))
+            for row in setback.rows:
+                known = self.view.known.get(pods.uid[row])
+                if known is None or known.standing.hand is not Hand.DISPATCHED:
+                    continue
+                said = self.verdicts.of(int(pods.class_id[row]), now, at_any_cost=True)
+                message = words.get(row) or (said.message if said is not None else "")
+                condition = {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "reason": UNSCHEDULABLE,
+                    "message": message,
+                    "lastProbeTime": None,
+                    "lastTransitionTime": at,
+                }
+                body = given_back(known.standing, self._name)
+                bodies[pods.uid[row]] = with_condition(body, [condition])
+        self.view.hand(bodies)
+
+    # ------------------------------------------------------------ what the view asks
+
+    def _unit(self, uid: str) -> Unit | None:
+        row = self.cluster.pods.row(uid)
+        return self.units.of_row(row) if row is not None else None
+
+    def _is_late(self, uid: str) -> bool:
+        unit = self._unit(uid)
+        return unit is not None and unit.kind is not UnitKind.POD and unit.scheduled
+
+    def _forms(self, uid: str) -> bool:
+        unit = self._unit(uid)
+        return unit is not None and unit.state is UnitState.FORMING
+
+    def _victims_of(self, uid: str) -> tuple[VictimNote, ...]:
+        """Who must leave the node of a pod, of those whom its unit wants to leave."""
+        pods = self.cluster.pods
+        row = pods.row(uid)
+        nomination = self.cluster.evictions.nominations.get(row) if row is not None else None
+        if row is None or nomination is None:
+            return ()
+        rows = [r for r, serial in nomination.victims.items() if pods.serial[r] == serial]
+        return tuple(
+            VictimNote(pods.name[r], pods.namespace[r], pods.uid[r])
+            for r in rows
+            if pods.slot[r] == pods.slot[row]
+        )
+
+    def _follow_partitions(self) -> None:
+        """The blocks most of whose nodes are in our share are tried first."""
+        owners, slots = self.view.owners.by_node, self.cluster.ledger.slots
+        seen = (slots.version, self.view.owners.version)
+        if seen == self._partition_of:
+            return
+        self._partition_of = seen
+        mine: npt.NDArray[np.int64] = np.zeros(slots.blocks, np.int64)
+        for name, slot in self.cluster.nodes.by_name.items():
+            mine[slot // BLOCK] += 1 if owners.get(name) == self._name else -1
+        own = mine > 0
+        if not self.config.partition or not own.any():
+            own[:] = True
+        self.shards[0].follow(own)

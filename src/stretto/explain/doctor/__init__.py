@@ -1,0 +1,1 @@
+"""Consistency checks of a live or stored state behind `stretto doctor`."""

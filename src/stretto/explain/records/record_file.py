@@ -1,0 +1,368 @@
+"""One run in one SQLite file: every object at its end, where each pod stood, and how it came there.
+
+Bodies are kept once for all objects that differ by their name alone: the name is cut out of the
+JSON and put back on reading, byte for byte. So ten thousand pods of a hundred templates are a
+hundred bodies. A file appears under its name only when it is complete.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from stretto.api.wire.kinds import KINDS, POD, Kind
+from stretto.base.errors import InputError
+from stretto.control.dispatcher.usage_report import QueueFacts
+from stretto.control.dispatcher.views import Views
+from stretto.explain.records.recorder import Recorder, StepBatch, StepKind
+from stretto.explain.records.steps import NO_NEWS, News
+from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_words
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.lifecycle import UnitState
+from stretto.state.work.units import Unit, UnitKind, Units
+from stretto.stores.store import Record, Store
+
+APPLICATION: Final = 0x5374_7275
+"""What marks a file as a run record (``Stru``)."""
+SCHEMA: Final = 2
+"""Version of the tables below."""
+READABLE: Final = (1, 2)
+"""Versions that can still be read; the first has no news and no names of pods that have gone."""
+_NAME: Final = b"\x00"
+"""Stands for the object's name in a body: JSON text never holds this byte."""
+_NAMED: Final = b'"name":"\x00"'
+_NOWHERE: Final = (None, None, None, None)
+
+_TABLES: Final = f"""
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE bodies (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE objects (
+    kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, uid TEXT NOT NULL,
+    version INTEGER NOT NULL, node TEXT NOT NULL, notes TEXT, body INTEGER NOT NULL,
+    serial INTEGER, state INTEGER, since REAL, unit INTEGER);
+CREATE TABLE units (id INTEGER PRIMARY KEY, facts TEXT NOT NULL);
+CREATE TABLE slots (slot INTEGER PRIMARY KEY, node TEXT NOT NULL);
+CREATE TABLE steps (
+    time REAL NOT NULL, kind INTEGER NOT NULL, shard INTEGER NOT NULL, detail TEXT NOT NULL,
+    serials BLOB NOT NULL, slots BLOB NOT NULL);
+CREATE TABLE news (times BLOB NOT NULL, bits BLOB NOT NULL);
+CREATE TABLE gone (serial INTEGER PRIMARY KEY, namespace TEXT NOT NULL, name TEXT NOT NULL);
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {SCHEMA};
+"""
+
+
+class RunFacts(msgspec.Struct, frozen=True):
+    """What is known of a run as a whole."""
+
+    #: Name of the record.
+    name: str
+    #: What was run: a scenario's file, or a command line.
+    source: str
+    #: Wall-clock time of the start, RFC 3339.
+    started: str
+    #: Seconds it took.
+    seconds: float
+    #: Seed of every draw.
+    seed: int
+    #: Scheduler shards.
+    shards: int
+    #: The profile: a name, or the mapping it was read from.
+    profile: str | dict[str, Any]
+    #: Names in a pod's ``schedulerName`` that were answered to.
+    scheduler_names: tuple[str, ...]
+    #: Whether it was ended before it was over.
+    interrupted: bool = False
+    #: Steps of pods that were not kept, because there were too many.
+    steps_dropped: int = 0
+    #: Files with rules that the profile names; they are never loaded by themselves.
+    plugins: tuple[str, ...] = ()
+    #: How the queues stood.
+    queues: tuple[QueueFacts, ...] = ()
+    #: Figures of the report.
+    summary: dict[str, Any] = {}
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """Where a record's content is taken from, at the end of a run."""
+
+    #: The objects.
+    store: Store
+    #: Pods and nodes as the plane knew them.
+    cluster: Cluster
+    #: Units.
+    units: Units
+    #: What happened to pods; ``None`` where nobody took notes.
+    recorder: Recorder | None = None
+    #: Clock time of the start, from which all times count.
+    start: float = 0.0
+    #: Why units were given up, by unit.
+    failures: dict[Unit, str] = {}
+    #: Tells of limits of queues; ``None`` where nobody asked.
+    views: Views | None = None
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where one pod stood."""
+
+    #: Number that steps know it by.
+    serial: int
+    #: ``PodState``.
+    state: int
+    #: Seconds after the start at which it was first seen.
+    since: float
+    #: Its unit's row, or ``None``.
+    unit: int | None
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_record(path: Path, facts: RunFacts, parts: Parts) -> None:
+    """Write a run's record; the file replaces any of that name, or nothing changes.
+
+    Raises:
+        InputError: the folder cannot be written, or is full.
+    """
+    draft = path.with_name(f".{path.name}.tmp")
+    draft.unlink(missing_ok=True)
+    try:
+        with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.executescript(_TABLES)
+            connection.execute("BEGIN")
+            _write(connection, facts, parts)
+            connection.execute("COMMIT")
+        draft.replace(path)
+    except (sqlite3.Error, OSError) as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        expected = f"a folder with room for the record of the run ({error})"
+        raise InputError(str(path), None, expected, "set STRETTO_STATE to another") from error
+
+
+def _write(connection: sqlite3.Connection, facts: RunFacts, parts: Parts) -> None:
+    many = connection.executemany
+    meta = msgspec.to_builtins(facts)
+    many("INSERT INTO meta VALUES (?, ?)", ((k, _text(v)) for k, v in meta.items()))
+    bodies: dict[bytes, int] = {}
+    units: dict[Unit, int] = {}
+    rows = _objects(parts, bodies, units)
+    many("INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    many("INSERT INTO bodies VALUES (?, ?)", ((number, body) for body, number in bodies.items()))
+    place = positions(parts.units)
+    many(
+        "INSERT INTO units VALUES (?, ?)",
+        (
+            (number, _text(_facts(unit, place.get(unit, (0, 0)), parts)))
+            for unit, number in units.items()
+        ),
+    )
+    names = parts.cluster.nodes.by_name
+    many("INSERT INTO slots VALUES (?, ?)", ((slot, name) for name, slot in names.items()))
+    batches = parts.recorder.batches if parts.recorder is not None else ()
+    if parts.recorder is not None:
+        many("INSERT INTO news VALUES (?, ?)", [_news(parts.recorder)])
+        many("INSERT INTO gone VALUES (?, ?, ?)", _gone(parts.recorder, parts.cluster))
+    many(
+        "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            (b.time, int(b.kind), b.shard, b.detail, b.serials.tobytes(), b.slots.tobytes())
+            for b in batches
+        ),
+    )
+
+
+def _news(recorder: Recorder) -> tuple[bytes, bytes]:
+    times, bits = np.array(recorder.news_at, np.float64), np.array(recorder.news, np.int64)
+    return times.tobytes(), bits.tobytes()
+
+
+def _gone(recorder: Recorder, cluster: Cluster) -> Iterator[tuple[int, str, str]]:
+    """Serial, namespace and name of each pod that came and is there no more."""
+    pods = cluster.pods
+    there = pods.serial[pods.rows()]
+    for serials, spaces, names in recorder.names:
+        for place in np.flatnonzero(~np.isin(serials, there)).tolist():
+            yield int(serials[place]), spaces[place], names[place]
+
+
+def _objects(
+    parts: Parts, bodies: dict[bytes, int], units: dict[Unit, int]
+) -> Iterator[tuple[Any, ...]]:
+    """A row for each object of the store; new bodies and units get the next number."""
+    for kind in KINDS:
+        for record in parts.store.list(kind).records:
+            body = record.body.replace(record.name.encode(), _NAME) if record.name else record.body
+            number = bodies.setdefault(body, len(bodies))
+            notes = _text(dict(record.annotations)) if record.annotations else None
+            standing = _standing(record.uid, parts, units) if kind is POD else _NOWHERE
+            yield (
+                kind.word, record.namespace, record.name, record.uid, record.version,
+                record.node, notes, number, *standing,
+            )  # fmt: skip
+
+
+def _standing(uid: str, parts: Parts, units: dict[Unit, int]) -> tuple[Any, ...]:
+    """Where a pod stood; units that say more than "placed" get a number."""
+    pods = parts.cluster.pods
+    row = pods.row(uid)
+    if row is None:
+        return _NOWHERE
+    unit = parts.units.of_row(row)
+    number = None
+    if unit is not None and not _is_plain(unit):
+        number = units.setdefault(unit, len(units))
+    since = float(pods.since[row]) - parts.start
+    return int(pods.serial[row]), int(pods.state[row]), since, number
+
+
+def _is_plain(unit: Unit) -> bool:
+    """A single pod on its node: there is nothing to say of its unit."""
+    return unit.kind is UnitKind.POD and unit.state is UnitState.PLACED
+
+
+def _facts(unit: Unit, place: tuple[int, int], parts: Parts) -> UnitFacts:
+    quota = quota_words(parts.views, unit)
+    return facts_of(unit, place, parts.start, parts.failures.get(unit, ""), quota)
+
+
+def _text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+# ---------------------------------------------------------------- reading
+
+
+class RecordFile:
+    """A record, open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it.
+
+        Raises:
+            InputError: it is no run record, or of another version.
+        """
+        self._path = path
+        try:
+            self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        except sqlite3.Error as error:
+            raise InputError(str(path), str(error), "the record of a run") from error
+        try:
+            self._version = self._checked()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _checked(self) -> int:
+        """The version of the record, if it is one that can be read."""
+        path = self._path
+        try:
+            (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        except sqlite3.Error as error:
+            raise InputError(str(path), str(error), "the record of a run") from error
+        if application != APPLICATION or version not in READABLE:
+            found = f"version {version}" if application == APPLICATION else "another file"
+            raise InputError(str(path), found, f"the record of a run, version {SCHEMA}")
+        return int(version)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def facts(self) -> RunFacts:
+        """What is known of the run as a whole."""
+        rows = self._rows("SELECT key, value FROM meta")
+        return msgspec.convert({k: msgspec.json.decode(v) for k, v in rows}, RunFacts)
+
+    def objects(self, kind: Kind) -> Iterator[Record]:
+        """The objects of a kind; pods of one template share one body where that changes nothing."""
+        bodies = dict(self._rows("SELECT id, body FROM bodies"))
+        shared: dict[int, bytes] = {}
+        rows = self._rows(
+            "SELECT namespace, name, uid, version, node, notes, body FROM objects WHERE kind = ?",
+            kind.word,
+        )
+        for namespace, name, uid, version, node, notes, number in rows:
+            body = shared.get(number)
+            if body is None:
+                template = bodies[number]
+                body = template.replace(_NAME, name.encode())
+                if kind is POD and template.count(_NAME) == 1 and _NAMED in template:
+                    shared[number] = body
+            annotations = msgspec.json.decode(notes) if notes else None
+            yield Record(kind, namespace, name, uid, version, body, node, annotations)
+
+    def standings(self) -> dict[str, Standing]:
+        """Where each pod stood, by uid."""
+        rows = self._rows(
+            "SELECT uid, serial, state, since, unit FROM objects WHERE serial IS NOT NULL"
+        )
+        return {uid: Standing(*rest) for uid, *rest in rows}
+
+    def unit(self, number: int) -> UnitFacts:
+        """A unit by its row."""
+        (text,) = next(iter(self._rows("SELECT facts FROM units WHERE id = ?", number)))
+        return msgspec.json.decode(text, type=UnitFacts)
+
+    def steps(self, serial: int) -> Iterator[tuple[StepBatch, str]]:
+        """What happened to one pod, in order, each with the node's name or nothing."""
+        names = dict(self._rows("SELECT slot, node FROM slots"))
+        for batch in self.all_steps():
+            for place in np.flatnonzero(batch.serials == serial).tolist():
+                node = names.get(int(batch.slots[place]), "") if len(batch.slots) else ""
+                yield batch._replace(serials=_ONE, slots=_NONE), node
+
+    def all_steps(self) -> Iterator[StepBatch]:
+        """What happened to all pods, in order."""
+        for time, kind, shard, detail, serials, slots in self._rows(
+            "SELECT time, kind, shard, detail, serials, slots FROM steps ORDER BY rowid"
+        ):
+            yield StepBatch(
+                time,
+                StepKind(kind),
+                shard,
+                detail,
+                np.frombuffer(serials, np.int64),
+                np.frombuffer(slots, np.int32),
+            )
+
+    def news(self) -> News:
+        """Events that may have woken pods."""
+        for times, bits in self._rows("SELECT times, bits FROM news") if self._has_news else ():
+            at, what = np.frombuffer(times, np.float64), np.frombuffer(bits, np.int64)
+            return News(at.tolist(), what.tolist())
+        return NO_NEWS
+
+    def gone(self, pod: str) -> list[int]:
+        """Serials of pods of a name that had gone by the end, the latest last."""
+        if not self._has_news:
+            return []
+        space, _, name = pod.rpartition("/")
+        rows = self._rows("SELECT serial, namespace FROM gone WHERE name = ?", name)
+        return sorted(serial for serial, found in rows if not space or found == space)
+
+    def gone_names(self) -> list[str]:
+        """Names of the pods that had gone by the end."""
+        rows = self._rows("SELECT name FROM gone") if self._has_news else ()
+        return [name for (name,) in rows]
+
+    @property
+    def _has_news(self) -> bool:
+        return self._version > 1
+
+    def _rows(self, query: str, *values: object) -> Iterable[Any]:
+        try:
+            return self._connection.execute(query, values)
+        except sqlite3.Error as error:
+            raise InputError(str(self._path), str(error), "an undamaged record") from error
+
+
+_ONE: Final = np.zeros(1, np.int64)
+_NONE: Final = np.zeros(0, np.int32)

@@ -1,0 +1,33 @@
+"""Objects of a store or of a record, read into a cluster anew: books that owe nothing to others."""
+
+from collections.abc import Callable, Iterable
+
+from stretto.api.wire.kinds import (
+    CUSTOM_NODE_RESOURCE,
+    NM_NODE,
+    NODE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    Kind,
+)
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest.node_reports import apply_reports
+from stretto.state.ingest.pods import Ingest
+from stretto.stores.store import Event, EventType, Record
+
+
+def added(records: Iterable[Record]) -> list[Event]:
+    """Records as events of objects that come."""
+    return [Event(EventType.ADDED, record) for record in records]
+
+
+def read_into(cluster: Cluster, objects: Callable[[Kind], Iterable[Record]]) -> None:
+    """All that the books are made of into an empty cluster, each kind before those that need it."""
+    ingest = Ingest(cluster)
+    ingest.priorities(added(objects(PRIORITY_CLASS)))
+    ingest.nodes(added(objects(NODE)))
+    ingest.managers.apply(added(objects(NM_NODE)))
+    apply_reports(cluster, added(objects(CUSTOM_NODE_RESOURCE)))
+    ingest.groups(added(objects(POD_GROUP)))
+    ingest.pods(added(objects(POD)), 0.0)

@@ -1,0 +1,126 @@
+"""Scores taken apart: what each rule gave each node, and where the chosen one ranks.
+
+The scores are those of the rules' own functions, on the state that is looked at; for a pod that
+is on a node, with that pod taken out. So they say how the choice looks now, which is not always how
+it looked when it was made.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.explain.why.scene import Scene
+from stretto.framework.affinity.view_for_rules import Look
+from stretto.framework.contract.rule import ScoreRule, SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.rows.devices import FORMS, MAX_DEVICES, WHOLE
+from stretto.state.rows.resources import PODS
+
+TOP: Final = 5
+"""Best nodes that are shown."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What one rule gives one node."""
+
+    #: Name of the rule.
+    plugin: str
+    #: Score from 0 to 100.
+    score: int
+    #: Weight in the profile.
+    weight: int
+
+
+class ScoredNode(msgspec.Struct, frozen=True):
+    """One node with its score, rule by rule."""
+
+    #: Its name.
+    node: str
+    #: Place among the nodes that fit, from 1; equal scores share the best.
+    rank: int
+    #: Sum of score × weight.
+    total: int
+    #: Each rule's part; rules that have no say about the pod are left out.
+    parts: tuple[Part, ...]
+    #: Whether the pod is on it.
+    chosen: bool = False
+
+
+class Scores:
+    """Every node's score for one class."""
+
+    def __init__(
+        self, rules: Sequence[tuple[ScoreRule, int]], pod: PodClass, view: View, fits: SlotArray
+    ) -> None:
+        """Score the slots that pass every filter."""
+        #: int64[k]: slots that pass every filter.
+        self.slots = fits
+        self._names = view.nodes.names
+        self._rules = [(rule, w) for rule, w in rules if rule.signature(pod) is not None]
+        self._parts = [rule.score(pod, view, fits) for rule, _ in self._rules]
+        total = np.zeros(len(fits), np.int64)
+        for (_, weight), part in zip(self._rules, self._parts, strict=True):
+            total += weight * part.astype(np.int64)
+        #: int64[k]: their scores.
+        self.total: npt.NDArray[np.int64] = np.maximum(total, 0)
+
+    def top(self, limit: int, chosen: int = -1) -> tuple[ScoredNode, ...]:
+        """The best nodes, and the chosen one wherever it ranks."""
+        ranks = np.argsort(-self.total, kind="stable")
+        shown = ranks[:limit].tolist()
+        mine = np.flatnonzero(self.slots == chosen).tolist()
+        tied = [p for p in mine if p not in shown and self.total[p] == self.total[shown[-1]]]
+        if tied:
+            shown[-1:] = tied
+        elif mine and mine[0] not in shown:
+            shown += mine
+        return tuple(self.node(place, chosen) for place in shown)
+
+    def node(self, place: int, chosen: int = -1) -> ScoredNode:
+        """One node by its place among the slots."""
+        slot = int(self.slots[place])
+        return ScoredNode(
+            node=self._names[slot],
+            rank=1 + int((self.total > self.total[place]).sum()),
+            total=int(self.total[place]),
+            parts=tuple(
+                Part(rule.NAME, int(part[place]), weight)
+                for (rule, weight), part in zip(self._rules, self._parts, strict=True)
+            ),
+            chosen=slot == chosen,
+        )
+
+    @property
+    def tied(self) -> int:
+        """Nodes that share the best score."""
+        return int((self.total == self.total.max()).sum()) if len(self.total) else 0
+
+
+def view_without(scene: Scene, row: int) -> View:
+    """The scene as it would be without one pod that is on a node."""
+    cluster, view = scene.cluster, scene.view()
+    slot, pod = int(cluster.pods.slot[row]), cluster.classes[int(cluster.pods.class_id[row])]
+    columns, ledger = view.columns, cluster.ledger
+    used = ledger.used[slot].copy()
+    for column, amount in (*pod.requests, (PODS, 1)):
+        used[column] -= amount
+    count = len(columns.free)
+    steps = ledger.resources.step_array()
+    columns.free[:, slot] = (ledger.alloc[slot, :count] - used[:count]) // steps
+    mask = int(cluster.pods.devices[row])
+    for request in pod.devices:
+        kind = ledger.devices.kind_number(request.kind)
+        mine = [d for d in range(MAX_DEVICES) if mask >> d & 1]
+        for device in mine:
+            if columns.device_kind[slot, device] == kind:
+                columns.device_free[slot, device] += request.milli
+        form = 0 if request.milli < WHOLE else min(request.count, FORMS - 1)
+        columns.census[slot, form] -= 1
+    if pod.ports:
+        columns.ports[:, slot] &= ~ledger.ports.own_mask(pod.ports)
+    if isinstance(view.look, Look) and not cluster.pods.leaving[row]:
+        view.look.leave_out(pod.id, slot)
+    return view

@@ -1,0 +1,296 @@
+"""Wants of classes compiled: constraints, tallies, and where each pod counts.
+
+Compiled once for the shards of a profile, class by class as they are met. Arrays only grow; when
+populations are numbered anew, or a key's domains outgrow their room, everything is compiled again.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.affinity.domains import Geography
+from stretto.framework.compiled.domain_tables import CAP, EVERYWHERE, NO_TALLY, DomainTable, Kind
+from stretto.framework.contract.rule import FilterRule, ScoreRule
+from stretto.state.classes.table import PodClass
+from stretto.state.classes.terms import HOSTNAME, NOBODY, Spread, Wants
+from stretto.state.cluster.cluster import Cluster
+
+AFFINITY: Final = "InterPodAffinity"
+"""The rule whose weight preferred terms have."""
+SPREAD: Final = "PodTopologySpread"
+"""The rule whose weight soft constraints have."""
+FIRST_ROOM: Final = 8
+"""Domains that a tally has room for at first; doubled when a key has more."""
+
+PARTS: Final = 6
+"""Numbers of a constraint."""
+Constraint = tuple[Kind, int, int, int, int, int]
+"""Kind, tally, key and three numbers, as ``DomainTable`` has them."""
+
+
+class Weights(NamedTuple):
+    """What a profile makes of the rules."""
+
+    #: Whether affinity refuses.
+    affinity_filters: bool
+    #: Whether spreading refuses.
+    spread_filters: bool
+    #: Weight of affinity's score; 0 for none.
+    affinity: int
+    #: Weight of spreading's score; 0 for none.
+    spread: int
+
+
+class Tables:
+    """Keeps ``DomainTable`` in step with the classes that are asked for."""
+
+    def __init__(self, cluster: Cluster, weights: Weights) -> None:
+        """Start with no class compiled."""
+        #: Keys and masks.
+        self.geography = Geography(cluster)
+        #: What the profile makes of the rules.
+        self.weights = weights
+        #: Rises when tallies are laid out anew.
+        self.layout: int = 0
+        self._cluster = cluster
+        self._seen = (-1, -1)
+        self._reset()
+
+    def _reset(self) -> None:
+        self.layout += 1
+        self._serial: npt.NDArray[np.int64] = np.zeros(64, np.int64)
+        self._start = _Column(64)
+        self._stop = _Column(64)
+        self._counted_start = _Column(64)
+        self._counted_stop = _Column(64)
+        self._constraints = [_Column(64) for _ in range(PARTS)]
+        self._counted = _Column(64)
+        self._tally = {
+            name: _Column(64) for name in ("population", "key", "mask", "next", "offset")
+        }
+        self._first = _Column(64)
+        self._numbers: dict[tuple[int, int, int], int] = {}
+        self._rooms: list[int] = []
+        #: Entries of the sums of all tallies.
+        self.length: int = 0
+
+    @property
+    def tallies(self) -> int:
+        """Number of tallies."""
+        return self._tally["key"].length
+
+    def ensure(self, class_ids: Iterable[int]) -> None:
+        """Compile these classes where needed."""
+        geography, classes = self.geography, self._cluster.classes
+        geography.catch_up()
+        seen = (self._cluster.domains.epoch, geography.layout)
+        if seen != self._seen or self._outgrown():
+            self._seen = seen
+            self._reset()
+        for class_id in class_ids:
+            pod = classes[class_id]
+            if class_id >= len(self._serial):
+                more = np.zeros(max(class_id + 1, 2 * len(self._serial)), np.int64)
+                more[: len(self._serial)] = self._serial
+                self._serial = more
+            if self._serial[class_id] != pod.serial:
+                self._compile(pod)
+                self._serial[class_id] = pod.serial
+
+    def table(self) -> DomainTable:
+        """The arrays as they are now."""
+        geography, tally = self.geography, self._tally
+        kind, number, key, first, second, third = (each.used for each in self._constraints)
+        return DomainTable(
+            self._start.used,
+            self._stop.used,
+            kind,
+            number,
+            key,
+            first,
+            second,
+            third,
+            self._counted_start.used,
+            self._counted_stop.used,
+            self._counted.used,
+            self._first_of_populations(),
+            tally["next"].used,
+            tally["population"].used,
+            tally["key"].used,
+            tally["mask"].used,
+            tally["offset"].used,
+            geography.domain,
+            geography.block_domain,
+            geography.domains,
+            geography.is_host,
+            geography.is_even,
+            geography.mask,
+            self.weights.affinity,
+            self.weights.spread,
+            self.layout,
+        )
+
+    def room(self, tally: int) -> int:
+        """Entries that a tally's sums have room for."""
+        return self._rooms[int(self._tally["key"].used[tally])]
+
+    def _first_of_populations(self) -> npt.NDArray[np.int32]:
+        self._first.fit(len(self._cluster.domains.populations), -1)
+        return self._first.used
+
+    def _outgrown(self) -> bool:
+        sizes = self.geography.domains.tolist()
+        return any(
+            room < size
+            for room, size, host in zip(
+                self._rooms, sizes, self.geography.is_host.tolist(), strict=False
+            )
+            if not host
+        )
+
+    # ------------------------------------------------------------ one class
+
+    def _compile(self, pod: PodClass) -> None:
+        wants = pod.wants
+        start = self._constraints[0].length
+        found = self._constraints_of(pod, wants)
+        host = self.geography.is_host
+        judged = sorted(found, key=lambda each: (not host[each[2]], each[2]))
+        for each in judged:
+            for column, value in zip(self._constraints, each, strict=True):
+                column.append(int(value))
+        first = self._counted.length
+        for population in wants.counted:
+            self._counted.append(population)
+        for span, value in (
+            (self._start, start),
+            (self._stop, start + len(judged)),
+            (self._counted_start, first),
+            (self._counted_stop, self._counted.length),
+        ):
+            span.fit(pod.id + 1, 0)
+            span.used[pod.id] = value
+
+    def _constraints_of(self, pod: PodClass, wants: Wants) -> list[Constraint]:
+        weights = self.weights
+        if wants.malformed and (weights.affinity_filters or weights.spread_filters):
+            return [(Kind.NEVER, NO_TALLY, self._key(HOSTNAME), 0, 0, 0)]
+        found: list[Constraint] = []
+        if weights.affinity_filters:
+            for key in wants.near:
+                tally = self._number(wants.company, self._key(key), EVERYWHERE)
+                found.append((Kind.NEAR, tally, self._key(key), int(wants.meets_itself), 0, 0))
+            for key, population in dict.fromkeys((*wants.far, *wants.shut)):
+                tally = self._number(population, self._key(key), EVERYWHERE)
+                found.append((Kind.FAR, tally, self._key(key), 0, 0, 0))
+        if weights.spread_filters:
+            for each in wants.hard:
+                tally = self._spread_tally(pod, each, wants.hard)
+                at, least = self._key(each.key), max(each.least, 1)
+                found.append((Kind.HARD, tally, at, each.skew, each.own, least))
+        if weights.spread:
+            among = () if wants.by_default else wants.soft
+            for each in wants.soft:
+                tally = self._spread_tally(pod, each, among)
+                at, count = self._key(each.key), len(wants.soft)
+                found.append((Kind.SOFT, tally, at, each.skew, count, 0))
+        if weights.affinity:
+            found += self._wishes(wants)
+        return found
+
+    def _wishes(self, wants: Wants) -> list[Constraint]:
+        """Preferred terms, summed by key and population; each key counts by its largest weight."""
+        sums: dict[tuple[str, int], int] = {}
+        largest: dict[str, int] = {}
+        for key, population, weight in wants.wishes:
+            sums[key, population] = sums.get((key, population), 0) + weight
+            largest[key] = max(largest.get(key, 0), abs(weight))
+        total = sum(largest.values())
+        return [
+            (
+                Kind.WISH,
+                self._number(population, self._key(key), EVERYWHERE),
+                self._key(key),
+                weight,
+                largest[key],
+                total,
+            )
+            for (key, population), weight in sums.items()
+        ]
+
+    def _spread_tally(self, pod: PodClass, spread: Spread, among: tuple[Spread, ...]) -> int:
+        if spread.population == NOBODY:
+            return NO_TALLY
+        keys = tuple(sorted({self._key(each.key) for each in among}))
+        mask = self.geography.mask_of(
+            pod, keys, by_affinity=spread.by_affinity, by_taints=spread.by_taints
+        )
+        return self._number(spread.population, self._key(spread.key), mask)
+
+    def _key(self, name: str) -> int:
+        number = self.geography.key(name)
+        while len(self._rooms) <= number:
+            room = FIRST_ROOM
+            while room < 2 * len(self.geography.values[len(self._rooms)]):
+                room *= 2
+            self._rooms.append(CAP if self.geography.is_host[len(self._rooms)] else room)
+        return number
+
+    def _number(self, population: int, key: int, mask: int) -> int:
+        """The tally of a population by a key over a mask, made on first sight."""
+        found = self._numbers.get((population, key, mask))
+        if found is not None:
+            return found
+        self._numbers[population, key, mask] = found = self.tallies
+        self._first.fit(population + 1, -1)
+        made = {
+            "population": population,
+            "key": key,
+            "mask": mask,
+            "next": int(self._first.used[population]),
+            "offset": self.length,
+        }
+        for name, value in made.items():
+            self._tally[name].append(value)
+        self._first.used[population] = found
+        self.length += self._rooms[key]
+        return found
+
+
+class _Column:
+    """An int32 column that grows at its end."""
+
+    def __init__(self, room: int) -> None:
+        self._array: npt.NDArray[Any] = np.zeros(room, np.int32)
+        #: Entries in use.
+        self.length = 0
+
+    @property
+    def used(self) -> npt.NDArray[np.int32]:
+        """The entries in use; a view, good until the column grows."""
+        return self._array[: self.length]
+
+    def append(self, value: int) -> None:
+        self.fit(self.length + 1, 0)
+        self._array[self.length - 1] = value
+
+    def fit(self, length: int, empty: int) -> None:
+        """Have at least so many entries; new ones are ``empty``."""
+        if length > len(self._array):
+            more = np.zeros(max(length, 2 * len(self._array)), np.int32)
+            more[: self.length] = self._array[: self.length]
+            self._array = more
+        if length > self.length:
+            self._array[self.length : length] = empty
+            self.length = length
+
+
+def weights_of(filters: Iterable[FilterRule], scores: Iterable[tuple[ScoreRule, int]]) -> Weights:
+    """What a profile's rules make of other pods: asks them by what they are named."""
+    names = {rule.NAME for rule in filters}
+    weights = {rule.NAME: weight for rule, weight in scores}
+    return Weights(
+        AFFINITY in names, SPREAD in names, weights.get(AFFINITY, 0), weights.get(SPREAD, 0)
+    )

@@ -1,0 +1,77 @@
+"""A look at who is where: what rules between pods read of a view.
+
+Nothing is kept here: sums are made from counts by slot whenever a rule asks. That is slow and
+plain, which is what the reference of the kernels must be, and quick enough for explanations.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.affinity.counts import DomainView
+from stretto.state.classes.table import PodClass
+from stretto.state.classes.terms import NOBODY, Spread
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Look:
+    """Counts and domains of all slots."""
+
+    def __init__(self, view: DomainView) -> None:
+        """Look at a view as it is."""
+        self._view = view
+        self._geography = view.tables.geography
+
+    def leave_out(self, class_id: int, slot: int) -> None:
+        """Look on as if one pod of a class were not on its slot."""
+        self._view.ready(np.array([class_id], np.int32))
+        self._view.take(class_id, slot, -1)
+
+    @property
+    def size(self) -> int:
+        """Number of slots."""
+        return self._geography.size
+
+    def domain(self, key: str) -> Ints:
+        """int64[slot]: number of the label's value; 0 where the node lacks the label."""
+        number = self._geography.key(key)
+        return np.asarray(self._geography.domain[number], np.int64)
+
+    def is_host(self, key: str) -> bool:
+        """Whether the label tells every node from every other."""
+        return bool(self._geography.is_host[self._geography.key(key)])
+
+    def pods(self, population: int) -> Ints:
+        """int64[slot]: pods of a population."""
+        pods = self._view.state.pods
+        if population == NOBODY or population >= len(pods):
+            return np.zeros(self.size, np.int64)
+        return np.asarray(pods[population], np.int64)
+
+    def live(self) -> Mask:
+        """bool[slot]: where a node lives."""
+        return np.asarray(self._geography.mask[0] > 0)
+
+    def counting(self, pod: PodClass, spread: Spread, among: tuple[Spread, ...]) -> Mask:
+        """bool[slot]: nodes that count for a constraint that stands among others."""
+        keys = tuple(sorted({self._geography.key(each.key) for each in among}))
+        number = self._geography.mask_of(
+            pod, keys, by_affinity=spread.by_affinity, by_taints=spread.by_taints
+        )
+        return np.asarray(self._geography.mask[number] > 0)
+
+    def sums(self, population: int, key: str, within: Mask | None = None) -> Ints:
+        """int64[domain]: pods of a population by value; entry 0 is always 0."""
+        domain, pods = self.domain(key), self.pods(population)
+        if within is not None:
+            pods = pods * within
+        sums = np.bincount(domain, pods).astype(np.int64)
+        sums[:1] = 0
+        return sums
+
+    def present(self, key: str, within: Mask) -> Mask:
+        """bool[domain]: values that a node of a mask has."""
+        found: Mask = np.bincount(self.domain(key), within) > 0
+        found[:1] = False
+        return found

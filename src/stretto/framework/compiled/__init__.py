@@ -1,0 +1,1 @@
+"""Classes compiled to arrays: what the kernels read instead of objects."""

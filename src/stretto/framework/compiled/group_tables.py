@@ -1,0 +1,138 @@
+"""What is compiled for placing inside domains and on NUMA nodes: arrays, as ``program`` has them.
+
+``kernels_within`` (compiled) and ``within_numpy`` (plain) read these and nothing else of topology.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled.tables import DEVICE_REQUESTS
+from stretto.state.classes.annotations import Binding
+from stretto.state.numa.layout import MAX_ZONES
+from stretto.state.numa.ledger import ZONE_WIDTH
+from stretto.state.rows.devices import MAX_DEVICES
+
+NO_BINDING: Final = 0
+"""Code of classes that leave NUMA nodes to their node."""
+CODES: Final = {Binding.ONE: 1, Binding.WHOLE: 2, Binding.SOCKET: 3}
+"""Codes of bindings, as the kernels know them."""
+OWN: Final = 1 << 20
+"""Added to the value of a slot of the own partition: it is tried before any other."""
+
+
+class Zones(NamedTuple):
+    """A snapshot of the NUMA nodes of all slots."""
+
+    #: uint8[slot]: how many NUMA nodes.
+    count: npt.NDArray[np.uint8]  # type: ignore[assignment]  # hides tuple.count, unused
+    #: int8[slot, zone]: index of the socket.
+    socket: npt.NDArray[np.int8]
+    #: int64[slot, zone, column]: what there is.
+    alloc: npt.NDArray[np.int64]
+    #: int64[slot, zone, column]: what is free.
+    free: npt.NDArray[np.int64]
+    #: int64[slot, column]: the average NUMA node, rounded up; 0 where none reports the resource.
+    average: npt.NDArray[np.int64]
+    #: int32[slot, zone, 2]: CPU and memory in scan steps that a whole NUMA node takes of its node.
+    share: npt.NDArray[np.int32]
+    #: int8[slot, device]: NUMA node of each device.
+    device_zone: npt.NDArray[np.int8]
+
+
+class ZoneAsks(NamedTuple):
+    """What the classes of one call ask of NUMA nodes, by their number in the call."""
+
+    #: int32[class]: code of the binding; 0 for none.
+    binding: npt.NDArray[np.int32]
+    #: int64[class, column]: amounts.
+    amount: npt.NDArray[np.int64]
+    #: uint8[class, column]: 1 where the resource counts for the number of whole NUMA nodes.
+    aligned: npt.NDArray[np.uint8]
+    #: uint8[class, request]: the same for device requests.
+    device_aligned: npt.NDArray[np.uint8]
+
+
+class Search(NamedTuple):
+    """Where to look: domains in the order in which they are tried."""
+
+    #: int32[k]: slots, domain after domain; the slots of one domain in the order of ties.
+    slots: npt.NDArray[np.int32]
+    #: int32[domain + 1]: first slot of each domain.
+    start: npt.NDArray[np.int32]
+    #: uint8[k]: 1 where a slot is of the own partition.
+    own: npt.NDArray[np.uint8]
+    #: int64[1]: slot after the last pick, where equal slots take turns.
+    cursor: npt.NDArray[np.int64]
+
+
+class Caps(NamedTuple):
+    """How many pods each value of some node labels may still take."""
+
+    #: int32[cap, k]: number of the label's value on each slot of the search; -1 for none.
+    domain: npt.NDArray[np.int32]
+    #: int32[cap, value]: pods that it may still take.
+    room: npt.NDArray[np.int32]
+
+
+class Job(NamedTuple):
+    """What is to be placed, and where the answers go."""
+
+    #: int32[class]: class ids.
+    class_id: npt.NDArray[np.int32]
+    #: int32[pod]: number of each pod's class in ``class_id``.
+    local: npt.NDArray[np.int32]
+    #: int32[unit + 1]: first pod of each unit.
+    start: npt.NDArray[np.int32]
+    #: int32[unit]: pods that must be placed or none is.
+    at_least: npt.NDArray[np.int32]
+    #: uint8[unit]: 1 ends the job when the unit fails.
+    blocking: npt.NDArray[np.uint8]
+    #: int32[pod]: answer: the slot, -1 for none, -2 for not tried.
+    slot: npt.NDArray[np.int32]
+    #: int32[pod]: answer: bit mask of devices and NUMA nodes.
+    mask: npt.NDArray[np.int32]
+
+
+class Work(NamedTuple):
+    """Everything of a call but the classes and the snapshot."""
+
+    #: NUMA nodes.
+    zones: Zones
+    #: What is asked of them.
+    asks: ZoneAsks
+    #: How units must be spread.
+    caps: Caps
+    #: Where to look.
+    search: Search
+    #: What is to be placed.
+    job: Job
+
+
+def no_zones(slots: int) -> Zones:
+    """No machine reports NUMA nodes."""
+    return Zones(
+        np.zeros(slots, np.uint8),
+        np.zeros((slots, MAX_ZONES), np.int8),
+        np.zeros((slots, MAX_ZONES, ZONE_WIDTH), np.int64),
+        np.zeros((slots, MAX_ZONES, ZONE_WIDTH), np.int64),
+        np.zeros((slots, ZONE_WIDTH), np.int64),
+        np.zeros((slots, MAX_ZONES, 2), np.int32),
+        np.full((slots, MAX_DEVICES), -1, np.int8),
+    )
+
+
+def no_zone_asks(classes: int) -> ZoneAsks:
+    """Classes that ask nothing of NUMA nodes, to be filled in."""
+    return ZoneAsks(
+        np.zeros(classes, np.int32),
+        np.zeros((classes, ZONE_WIDTH), np.int64),
+        np.zeros((classes, ZONE_WIDTH), np.uint8),
+        np.zeros((classes, DEVICE_REQUESTS), np.uint8),
+    )
+
+
+def no_caps(slots: int) -> Caps:
+    """No cap."""
+    return Caps(np.zeros((0, slots), np.int32), np.zeros((0, 0), np.int32))

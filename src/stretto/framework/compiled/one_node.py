@@ -1,0 +1,195 @@
+"""Rehearsing a preemption on one node: who would have to leave, as kube-scheduler finds it.
+
+All pods of lower priority are taken away; where the preemptor then fits they are given back one by
+one, those that a disruption budget protects first, the more important first; who cannot be given
+back is a victim. What is plain here is what the compiled search is held equal to.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.fit_after import fits_after
+from stretto.state.queries.numa_after import claims_for
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.rules import PreemptionRules, guard_against
+from stretto.state.work.evictions import Stay
+
+TO_POSITIVE: Final = 1 << 31
+"""Added to every priority, so that more victims of negative priority never look better."""
+
+
+class Preemptor(NamedTuple):
+    """Who wants room."""
+
+    #: Its class.
+    class_id: int
+    #: Its priority.
+    priority: int
+
+
+class Candidate(NamedTuple):
+    """A node on which pods could make room."""
+
+    #: The slot.
+    slot: int
+    #: Rows that must leave, the most important first.
+    victims: tuple[int, ...]
+    #: Those of them that a disruption budget protects.
+    beyond: frozenset[int]
+    #: Rows of claims of lower priority that lose the room kept for them.
+    displaced: tuple[int, ...]
+    #: Devices that the preemptor would get, as a mask.
+    devices: int
+
+    @property
+    def leavers(self) -> tuple[int, ...]:
+        """Rows that leave, and claims that lose their room."""
+        return (*self.victims, *self.displaced)
+
+
+class Promised(NamedTuple):
+    """What has been promised of one node in the same cycle."""
+
+    #: (class id, mask of devices and NUMA nodes) of each claim.
+    claims: tuple[tuple[int, int], ...] = ()
+    #: Rows that leave the node for them.
+    going: frozenset[int] = frozenset()
+
+
+NOTHING_PROMISED: Final = Promised()
+Holds = Callable[[int, Collection[int]], bool]
+"""(slot, rows) to whether rules about other pods let the preemptor there once these have gone."""
+Key = tuple[int, int, int, int, float]
+"""Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
+
+
+class Rehearsal:
+    """Rehearses preemptions on the cluster as it is now."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rules: PreemptionRules,
+        budgets: BudgetLedger,
+        now: float,
+        holds: Holds | None = None,
+    ) -> None:
+        """Rehearse by a profile's rules at a clock time; ``budgets`` are in step.
+
+        ``holds`` asks rules about other pods; ``None`` where the preemptor has none.
+        """
+        self._holds = holds
+        self._cluster = cluster
+        self._rules = rules
+        self._budgets = budgets
+        self._now = now
+
+    def on_slot(
+        self,
+        preemptor: Preemptor,
+        slot: int,
+        kept: Iterable[int] = (),
+        promised: Promised = NOTHING_PROMISED,
+    ) -> Candidate | None:
+        """Who would have to leave one node; ``None`` where nobody's leaving would do.
+
+        Args:
+            preemptor: who wants room.
+            slot: the node, which must admit it but for its pods.
+            kept: rows that must not be touched.
+            promised: what others have been promised of the node.
+        """
+        free, nominees, going = self._who(preemptor, slot, {*kept, *promised.going})
+        going += promised.going
+        order = self.by_importance(free)
+        violating = self._budgets.violating(order)
+        allowed = [row for row in order if not (self._rules.hard_budgets and row in violating)]
+        gone = {*going, *nominees, *allowed}
+        mask_after = self._mask_after(preemptor, slot, promised)
+        mask = mask_after(gone)
+        if mask is None:
+            return None
+        victims = []
+        doubtful = sorted(allowed, key=lambda row: row not in violating)
+        for row in (*doubtful, *self.by_importance(nominees)):
+            spared = mask_after(gone - {row})
+            if spared is None:
+                victims.append(row)
+            else:
+                gone.discard(row)
+                mask = spared
+        chosen = [row for row in victims if row not in nominees]
+        return Candidate(
+            slot,
+            tuple(self.by_importance(chosen)),
+            frozenset(violating.intersection(chosen)),
+            tuple(row for row in victims if row in nominees),
+            mask,
+        )
+
+    def key(self, candidate: Candidate) -> Key:
+        """What makes one candidate better than another."""
+        pods = self._cluster.pods
+        priorities = [int(pods.priority[row]) for row in candidate.victims]
+        top = max(priorities, default=-TO_POSITIVE)
+        starts = [
+            float(pods.started[row]) for row in candidate.victims if pods.priority[row] == top
+        ]
+        return (
+            len(candidate.beyond),
+            top,
+            sum(priority + TO_POSITIVE for priority in priorities),
+            len(priorities),
+            -min(starts, default=0.0),
+        )
+
+    def by_importance(self, rows: Iterable[int]) -> list[int]:
+        """Rows by priority, then those that started earlier."""
+        pods = self._cluster.pods
+        return sorted(rows, key=lambda r: (-int(pods.priority[r]), float(pods.started[r]), r))
+
+    def _who(
+        self, preemptor: Preemptor, slot: int, kept: set[int]
+    ) -> tuple[list[int], list[int], list[int]]:
+        """Rows of a slot that may be asked, claims that may lose their room, and who leaves."""
+        pods = self._cluster.pods
+        free, nominees, going = [], [], []
+        for row in pods.on_slot(slot).tolist():
+            if row in kept or pods.priority[row] >= preemptor.priority:
+                continue
+            if int(pods.leaving[row]) == Stay.LEAVES:
+                going.append(row)
+            elif int(pods.state[row]) == PodState.NOMINATED:
+                nominees.append(row)
+            elif (
+                guard_against(self._cluster, self._rules, row, preemptor.priority, self._now)
+                is None
+            ):
+                free.append(row)
+        return free, nominees, going
+
+    def _mask_after(
+        self, preemptor: Preemptor, slot: int, promised: Promised
+    ) -> Callable[[set[int]], int | None]:
+        """Devices and NUMA nodes for the preemptor once some rows have gone.
+
+        ``None`` where it does not fit even then.
+        """
+        cluster, class_id = self._cluster, preemptor.class_id
+        others = [(cluster.classes[other], mask) for other, mask in promised.claims]
+
+        def mask_after(gone: set[int]) -> int | None:
+            masks = claims_for(cluster, slot, [class_id], gone, others)
+            if masks is None or not (self._holds is None or self._holds(slot, gone)):
+                return None
+            wanted = [*promised.claims, (class_id, masks[0])]
+            return masks[0] if fits_after(cluster, slot, wanted, gone) else None
+
+        return mask_after
+
+
+def best(rehearsal: Rehearsal, candidates: Sequence[Candidate]) -> Candidate | None:
+    """The best of some candidates, the first slot of those that are equally good."""
+    return min(candidates, key=lambda each: (rehearsal.key(each), each.slot), default=None)

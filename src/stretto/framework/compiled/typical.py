@@ -1,0 +1,94 @@
+"""The typical pods: the workload that fragmentation is measured against (FGD, ATC 2023).
+
+They are the commonest kinds of pod, as the study takes them: in decreasing count until they cover
+95 % of the pods. Live, they are learnt from what is running and pending; a profile may give them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from stretto.framework.compiled.tables import TypicalPods, no_typical_pods
+from stretto.state.classes.table import PodClass
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.devices import Devices
+from stretto.state.rows.resources import CPU
+
+COVERED: Final = 0.95
+"""Share of the pods that the typical kinds cover."""
+
+
+class PodKind(NamedTuple):
+    """One kind of pod, as far as fragmentation goes."""
+
+    #: Milli-CPU.
+    cpu: int
+    #: GPUs asked for; 0 for none.
+    gpus: int
+    #: Milli of each.
+    milli: int
+    #: Allowed models, sorted; empty for any.
+    models: tuple[str, ...] = ()
+
+
+def kind_of(pod: PodClass) -> PodKind:
+    """The kind of a class: its CPU and its first device request."""
+    cpu = sum(amount for column, amount in pod.requests if column == CPU)
+    if not pod.devices:
+        return PodKind(cpu, 0, 0)
+    first = pod.devices[0]
+    return PodKind(cpu, first.count, first.milli, tuple(sorted(set(first.models))))
+
+
+def typical_pods(
+    rows: Iterable[tuple[PodKind, int]], devices: Devices, share: float = COVERED
+) -> TypicalPods:
+    """The commonest kinds until they cover ``share`` of the pods, with frequencies that add to 1.
+
+    Args:
+        rows: kinds with how many pods are of them; a kind may come more than once.
+        devices: numbers of the models.
+        share: how much to cover. Equally common kinds go by the kind itself.
+    """
+    counts: Counter[PodKind] = Counter()
+    for kind, count in rows:
+        counts[kind] += count
+    ordered = sorted(((kind, n) for kind, n in counts.items() if n > 0), key=_commonest_first)
+    wanted = share * sum(n for _, n in ordered) - 1e-9
+    chosen: list[tuple[PodKind, float]] = []
+    covered = 0
+    for kind, n in ordered:
+        if covered >= wanted:
+            break
+        chosen.append((kind, n))
+        covered += n
+    return weighted_pods(chosen, devices)
+
+
+def learnt(cluster: Cluster) -> TypicalPods:
+    """The typical pods of what is running and pending in a cluster now."""
+    users = enumerate(cluster.classes.users)
+    kinds = ((kind_of(cluster.classes[number]), count) for number, count in users if count > 0)
+    return typical_pods(kinds, cluster.ledger.devices)
+
+
+def weighted_pods(rows: Iterable[tuple[PodKind, float]], devices: Devices) -> TypicalPods:
+    """Kinds with given weights; the frequencies are made to add to 1."""
+    kinds = [(kind, weight) for kind, weight in rows if weight > 0]
+    if not kinds:
+        return no_typical_pods()
+    weights = np.array([weight for _, weight in kinds], np.float64)
+    return TypicalPods(
+        frequency=weights / weights.sum(),
+        cpu=np.array([kind.cpu for kind, _ in kinds], np.int32),
+        gpus=np.array([kind.gpus for kind, _ in kinds], np.int32),
+        milli=np.array([kind.milli for kind, _ in kinds], np.int32),
+        models=np.array([devices.model_mask(kind.models) for kind, _ in kinds], np.int64),
+    )
+
+
+def _commonest_first(row: tuple[PodKind, int]) -> tuple[int, PodKind]:
+    kind, count = row
+    return -count, kind

@@ -1,0 +1,125 @@
+"""Arguments of rules, read strictly: what a profile's author misspells is named, not ignored.
+
+Rules that weigh resources take them in one form (``resources: [{name, weight}]``) and shapes in
+another (``shape: [{utilization, score}]``), as kube-scheduler does; both are read here.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from stretto.base.errors import InputError, UnknownNameError
+from stretto.framework.compiled.tables import ASK_WIDTH, SHAPE_POINTS
+
+TYPE_KEYS: Final = frozenset({"apiVersion", "kind"})
+"""What kube-scheduler's arguments may carry about themselves."""
+MAX_RESOURCE_WEIGHT: Final = 100
+"""Largest weight of a resource, as in kube-scheduler."""
+MAX_SHAPE_SCORE: Final = 10
+"""Scores of a shape run to 10, as in kube-scheduler, and are stretched to 100."""
+
+ResourceWeights = tuple[tuple[str, int], ...]
+"""(resource name, weight) pairs, in the order given."""
+Shape = tuple[tuple[float, float], ...]
+"""(utilisation 0..100, score 0..100) points, ascending."""
+
+CPU_AND_MEMORY: Final[ResourceWeights] = (("cpu", 1), ("memory", 1))
+"""What is weighed when nothing is said."""
+
+
+def mapping(value: Any, known: Collection[str], where: str) -> Mapping[str, Any]:
+    """A mapping with known keys only.
+
+    Raises:
+        InputError: it is no mapping.
+        UnknownNameError: a key is not known; names the nearest.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InputError(where, value, "a mapping of names to values")
+    for key in value:
+        if key not in known:
+            raise UnknownNameError(f"key in {where}", key, known)
+    return value
+
+
+def arguments(value: Any, known: Collection[str], name: str) -> Mapping[str, Any]:
+    """The arguments of the rule of that name, with known keys only."""
+    return mapping(value, {*known, *TYPE_KEYS}, f"args of {name}")
+
+
+def sequence(value: Any, where: str) -> Sequence[Any]:
+    """A list; nothing at all is an empty one."""
+    if value is None:
+        return ()
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise InputError(where, value, "a list")
+    return value
+
+
+def whole(value: Any, low: int, high: int, where: str) -> int:
+    """A whole number from ``low`` to ``high``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InputError(where, value, f"a whole number from {low} to {high}")
+    return value
+
+
+def number(value: Any, low: float, high: float, where: str) -> float:
+    """A number from ``low`` to ``high``."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InputError(where, value, f"a number from {low:g} to {high:g}")
+    return float(value)
+
+
+def one_of(value: Any, choices: Collection[str], where: str) -> str:
+    """One of some words; the nearest is named otherwise."""
+    if not isinstance(value, str):
+        raise InputError(where, value, f"one of {', '.join(sorted(choices))}")
+    if value not in choices:
+        raise UnknownNameError(f"value of {where}", value, choices)
+    return value
+
+
+def flag(value: Any, where: str) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise InputError(where, value, "true or false")
+    return value
+
+
+def text(value: Any, where: str) -> str:
+    """A text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise InputError(where, value, "a text that is not empty")
+    return value
+
+
+def resource_weights(value: Any, where: str) -> ResourceWeights:
+    """``[{name, weight}]``; absent means CPU and memory alike, a weight absent or 0 means 1."""
+    found: dict[str, int] = {}
+    for i, item in enumerate(sequence(value, where)):
+        place = f"{where}[{i}]"
+        entry = mapping(item, ("name", "weight"), place)
+        name = text(entry.get("name"), f"{place}.name")
+        if name in found:
+            raise InputError(f"{place}.name", name, "each resource once")
+        found[name] = whole(entry.get("weight", 1), 0, MAX_RESOURCE_WEIGHT, f"{place}.weight") or 1
+    if len(found) > ASK_WIDTH:
+        raise InputError(where, f"{len(found)} resources", f"at most {ASK_WIDTH}")
+    return tuple(found.items()) or CPU_AND_MEMORY
+
+
+def shape(value: Any, where: str) -> Shape:
+    """``[{utilization, score}]``, utilisation ascending; scores 0..10 are stretched to 0..100."""
+    points: list[tuple[float, float]] = []
+    for i, item in enumerate(sequence(value, where)):
+        place = f"{where}[{i}]"
+        entry = mapping(item, ("utilization", "score"), place)
+        x = whole(entry.get("utilization"), 0, 100, f"{place}.utilization")
+        y = whole(entry.get("score"), 0, MAX_SHAPE_SCORE, f"{place}.score")
+        if points and x <= points[-1][0]:
+            raise InputError(f"{place}.utilization", x, f"more than the {points[-1][0]:g} before")
+        points.append((float(x), y * 100.0 / MAX_SHAPE_SCORE))
+    if not 1 <= len(points) <= SHAPE_POINTS:
+        raise InputError(where, f"{len(points)} points", f"1 to {SHAPE_POINTS} points")
+    return tuple(points)

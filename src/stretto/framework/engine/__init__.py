@@ -1,0 +1,1 @@
+"""The class-cached engine: score rows per class, kept up to date from the change log."""

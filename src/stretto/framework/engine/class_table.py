@@ -1,0 +1,173 @@
+"""Class constants as arrays, compiled on first use and shared by the shards of a profile."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.effective_requests import HostPort
+from stretto.framework.compiled.tables import DEVICE_REQUESTS, REQUESTS, ClassTable, StaticTable
+from stretto.framework.contract.rule import View
+from stretto.state.classes.table import PodClass
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.nodes.eligibility import Eligibility
+from stretto.state.rows.resources import NEVER, PODS
+
+NO_EXTRA: Final = np.zeros((1, 0), np.int16)
+"""Answers of Python rules when a profile has none."""
+
+
+class ClassCompiler:
+    """Keeps ``ClassTable`` and the port masks in step with the cluster's classes."""
+
+    def __init__(self, cluster: Cluster, eligibility: Eligibility[View]) -> None:
+        """Start with no class compiled."""
+        self._cluster = cluster
+        self._eligibility = eligibility
+        self._serial: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._row_serial: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
+        self._row_epoch = 0
+        self._table = _table(64, 8)
+        self._port_rows: dict[tuple[HostPort, ...], int] = {(): 0}
+        self._port_conflict: npt.NDArray[np.uint64] = np.zeros((1, 1), np.uint64)
+        self._port_own: npt.NDArray[np.uint64] = np.zeros((1, 1), np.uint64)
+        self._ports_known = 0
+        self._models_known = 0
+        self._epoch = 0
+
+    @property
+    def table(self) -> ClassTable:
+        """Constants by class id; valid for the classes last ensured."""
+        return self._table
+
+    @property
+    def static(self) -> StaticTable:
+        """Rows that the constants point to."""
+        return StaticTable(
+            self._eligibility.rows,
+            self._eligibility.scores,
+            self._eligibility.uniform,
+            self._port_conflict,
+            self._port_own,
+            NO_EXTRA,
+        )
+
+    @property
+    def port_words(self) -> int:
+        """Width of the port masks: a snapshot must be at least as wide."""
+        return int(self._port_conflict.shape[1])
+
+    def ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
+        """Compile these classes where needed: new ones, and those whose rows were given away."""
+        self._fit()
+        self._eligibility.keep(self._table.filter_row[class_ids], self._table.score_row[class_ids])
+        self._compile_missing(class_ids)
+        if self._eligibility.epoch != self._row_epoch:
+            self._row_epoch = self._eligibility.epoch
+            self._check_rows()
+            self._compile_missing(class_ids)
+        self._widen_ports()
+
+    def serials(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """int64[k]: serials under which these classes are compiled."""
+        return self._serial[class_ids]
+
+    def _fit(self) -> None:
+        """Follow the number of classes, resources and models, and a coarser step of a resource."""
+        resources, classes = self._cluster.ledger.resources, self._cluster.classes
+        models = len(self._cluster.ledger.devices.model_names)
+        if self._epoch != resources.epoch or self._models_known != models:
+            self._epoch, self._models_known = resources.epoch, models
+            self._serial[:] = 0
+        if len(resources) > self._table.ask.shape[1] or len(classes) > len(self._serial):
+            self._grow(len(classes), len(resources))
+
+    def _compile_missing(self, class_ids: npt.NDArray[np.int32]) -> None:
+        classes = self._cluster.classes
+        for class_id in class_ids.tolist():
+            if self._serial[class_id] != classes.serial(class_id):
+                self._compile(classes[class_id])
+
+    def _check_rows(self) -> None:
+        """Forget classes whose static rows have been given to another signature."""
+        rows, scores = self._eligibility.row_serials, self._eligibility.score_serials
+        table = self._table
+        gone = rows[table.filter_row] != self._row_serial[:, 0]
+        gone |= scores[table.score_row] != self._row_serial[:, 1]
+        self._serial[gone] = 0
+
+    def _compile(self, pod: PodClass) -> None:
+        c, table = pod.id, self._table
+        scaled = [*self._cluster.classes.scaled_requests(c), (PODS, 1)]
+        if len(scaled) > REQUESTS or len(pod.devices) > DEVICE_REQUESTS:
+            scaled = [(PODS, NEVER)]  # more kinds than the tables hold: it fits nowhere
+        table.requests[c] = len(scaled)
+        table.ask[c] = 0
+        for i, (column, amount) in enumerate(scaled):
+            table.column[c, i] = column
+            table.amount[c, i] = amount
+            table.ask[c, column] = amount
+        devices = self._cluster.ledger.devices
+        table.device[c] = 0
+        table.models[c] = 0
+        for q, request in enumerate(pod.devices[:DEVICE_REQUESTS]):
+            kind = devices.kind_number(request.kind)
+            table.device[c, 4 * q : 4 * q + 3] = (request.count, request.milli, kind)
+            table.models[c, q] = devices.model_mask(request.models)
+        table.filter_row[c] = row = self._eligibility.filter_row(pod)
+        table.score_row[c] = score = self._eligibility.score_row(pod)
+        self._row_serial[c, 0] = self._eligibility.row_serials[row]
+        self._row_serial[c, 1] = self._eligibility.score_serials[score]
+        table.port_row[c] = self._port_row(pod.ports)
+        table.extra_row[c] = -1
+        self._serial[c] = pod.serial
+
+    def _port_row(self, ports: tuple[HostPort, ...]) -> int:
+        found = self._port_rows.get(ports)
+        if found is None:
+            self._cluster.ledger.ports.learn(ports)
+            self._port_rows[ports] = found = len(self._port_rows)
+        return found
+
+    def _widen_ports(self) -> None:
+        """Make the port masks anew when a port was seen that they could not know."""
+        used = self._cluster.ledger.ports
+        if used.known == self._ports_known and len(self._port_conflict) == len(self._port_rows):
+            return
+        self._ports_known = used.known
+        self._port_conflict = np.stack([used.conflict_mask(p) for p in self._port_rows])
+        self._port_own = np.stack([used.own_mask(p) for p in self._port_rows])
+
+    def _grow(self, classes: int, resources: int) -> None:
+        old = self._table
+        size = max(len(self._serial), 64)
+        while size < classes:
+            size *= 2
+        new = _table(size, max(resources, old.ask.shape[1]))
+        pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]] = list(zip(old, new, strict=True))
+        for before, after in pairs:
+            after[tuple(slice(0, n) for n in before.shape)] = before
+        self._table = new
+        more = size - len(self._serial)
+        self._serial = np.concatenate([self._serial, np.zeros(more, np.int64)])
+        self._row_serial = np.concatenate([self._row_serial, np.zeros((more, 2), np.int64)])
+
+
+def _table(classes: int, resources: int) -> ClassTable:
+    """An empty table for so many classes and resources."""
+
+    def ints(*shape: int) -> npt.NDArray[np.int32]:
+        return np.zeros((classes, *shape), np.int32)
+
+    return ClassTable(
+        requests=ints(),
+        column=ints(REQUESTS),
+        amount=ints(REQUESTS),
+        ask=ints(resources),
+        filter_row=ints(),
+        score_row=ints(),
+        port_row=ints(),
+        device=ints(4 * DEVICE_REQUESTS),
+        models=np.zeros((classes, DEVICE_REQUESTS), np.int64),
+        extra_row=ints() - 1,
+    )

@@ -1,0 +1,120 @@
+"""Score rules as tables for the kernels.
+
+A rule that has a compiled form names a code with its constants; here a profile's rules and weights
+become the two tables that kernels read. What weighs CPU and memory alone is fused into one pass
+(``PairScore``), because nearly every profile does just that; all else goes to ``ScoreTable``, in
+the profile's order. Rules without a compiled form are not seen here.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stretto.base.errors import InputError
+from stretto.framework.compiled.tables import (
+    ASK_WIDTH,
+    NOTHING,
+    SHAPE_POINTS,
+    Code,
+    CompiledScore,
+    PairScore,
+    ScoreTable,
+)
+from stretto.framework.contract.rule import Scope, ScoreRule
+from stretto.state.rows.resources import CPU, MEMORY, Resources
+
+Weighed = tuple[CompiledScore, int]
+"""A compiled score and its weight in the profile."""
+
+
+def compile_scores(
+    rules: Sequence[tuple[ScoreRule, int]], resources: Resources
+) -> tuple[PairScore, ScoreTable]:
+    """The tables of a profile's slot-local scores that have a compiled form.
+
+    Raises:
+        InputError: a score has more columns or points than the tables are wide.
+    """
+    weighed: list[Weighed] = []
+    for rule, weight in rules:
+        score = rule.compiled(resources) if rule.SCOPE is Scope.SLOT else None
+        if score is None or score == NOTHING or weight == 0:
+            continue
+        if len(score.columns) > ASK_WIDTH:
+            raise InputError(rule.NAME, len(score.columns), f"at most {ASK_WIDTH} resources")
+        if len(score.shape) > SHAPE_POINTS:
+            raise InputError(rule.NAME, len(score.shape), f"at most {SHAPE_POINTS} shape points")
+        weighed.append((score, weight))
+    fused = _fusable(weighed)
+    rest = [each for each in weighed if each not in fused]
+    return _pair(fused, idle=bool(rest)), _table(rest)
+
+
+def _fusable(weighed: Sequence[Weighed]) -> list[Weighed]:
+    """Scores over CPU and memory alone, with the same column weights where these matter."""
+    found: list[Weighed] = []
+    column_weights: tuple[float, ...] | None = None
+    for score, weight in weighed:
+        if score.code not in (Code.LEAST, Code.MOST, Code.BALANCED):
+            continue
+        if sorted(score.columns) != [CPU, MEMORY]:
+            continue
+        if score.code is not Code.BALANCED:
+            mine = _in_order(score)
+            if column_weights not in (None, mine):
+                continue
+            column_weights = mine
+        found.append((score, weight))
+    return found
+
+
+def _in_order(score: CompiledScore) -> tuple[float, ...]:
+    """Column weights in the order of the columns."""
+    pairs = sorted(zip(score.columns, score.column_weights, strict=True))
+    return tuple(weight for _, weight in pairs)
+
+
+def _pair(fused: Sequence[Weighed], *, idle: bool) -> PairScore:
+    """The fused scores; where there is nothing to fuse, switched off if others do the work.
+
+    With no score at all it stays on with weights of zero: rows are then made in one pass.
+    """
+    weight = dict.fromkeys((Code.LEAST, Code.MOST, Code.BALANCED), 0)
+    first, second = (0.0, 0.0) if idle and not fused else (1.0, 1.0)
+    for score, w in fused:
+        weight[score.code] += w
+        if score.code is not Code.BALANCED:
+            first, second = _in_order(score)
+    return PairScore(
+        first=np.int32(CPU),
+        second=np.int32(MEMORY),
+        first_weight=np.float32(first),
+        second_weight=np.float32(second),
+        least=np.int32(weight[Code.LEAST]),
+        most=np.int32(weight[Code.MOST]),
+        balanced=np.int32(weight[Code.BALANCED]),
+    )
+
+
+def _table(weighed: Sequence[Weighed]) -> ScoreTable:
+    """The scores that are computed one by one."""
+    count = len(weighed)
+    table = ScoreTable(
+        code=np.zeros(count, np.int32),
+        weight=np.zeros(count, np.int32),
+        columns=np.zeros(count, np.int32),
+        column=np.zeros((count, ASK_WIDTH), np.int32),
+        column_weight=np.zeros((count, ASK_WIDTH), np.float32),
+        points=np.zeros(count, np.int32),
+        shape_x=np.zeros((count, SHAPE_POINTS), np.float32),
+        shape_y=np.zeros((count, SHAPE_POINTS), np.float32),
+    )
+    for o, (score, weight) in enumerate(weighed):
+        width, points = len(score.columns), len(score.shape)
+        table.code[o], table.weight[o] = score.code, weight
+        table.columns[o], table.points[o] = width, points
+        table.column[o, :width] = score.columns
+        table.column_weight[o, :width] = score.column_weights
+        if points:
+            table.shape_x[o, :points], table.shape_y[o, :points] = zip(*score.shape, strict=True)
+    return table

@@ -1,0 +1,245 @@
+"""Diagnosis: why a pod fits nowhere, in Kubernetes' words and in more detail.
+
+kube-scheduler counts each node under the reasons of the first plugin that refuses it, in the
+profile's order; ``message`` says exactly that, so that tools which read its events read ours. But
+the first refusal hides the others: ``all_reasons`` counts every one, and ``nearest`` names the
+nodes with the fewest.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, runtime_checkable
+
+import msgspec
+import numpy as np
+
+from stretto.framework.contract.rule import (
+    BoolArray,
+    Fail,
+    FilterRule,
+    Refusal,
+    Restrict,
+    SlotArray,
+    View,
+)
+from stretto.state.classes.table import PodClass
+
+NO_NODES: Final = "no nodes available to schedule pods"
+"""Message when there is no node at all."""
+SILENT_PINS: Final = frozenset({"NodeName"})
+"""Rules that pin a pod and yet give each other node their own reason, as kube-scheduler's do."""
+NEAREST: Final = 5
+"""Nearest nodes named, unless asked for more."""
+
+
+class ReasonCount(msgspec.Struct, frozen=True, gc=False):
+    """How many nodes are refused for one reason."""
+
+    #: Text in Kubernetes' form.
+    reason: str
+    #: Name of the rule that gives it.
+    plugin: str
+    #: Nodes.
+    count: int
+    #: Whether removing pods could cure it.
+    resolvable: bool
+
+
+class Lack(msgspec.Struct, frozen=True, gc=False):
+    """What one node has too little of for a pod."""
+
+    #: Name of the resource.
+    resource: str
+    #: Exact amount asked for.
+    asked: int
+    #: Exact amount free; negative on a node that shrank under its pods.
+    free: int
+
+
+class NearNode(msgspec.Struct, frozen=True, gc=False):
+    """A node with few reasons against it."""
+
+    #: Its name.
+    name: str
+    #: Its slot.
+    slot: int
+    #: Every reason against it, in the profile's order.
+    reasons: tuple[str, ...]
+    #: What it has too little of.
+    lacks: tuple[Lack, ...]
+
+
+class Diagnosis(msgspec.Struct, frozen=True, gc=False):
+    """Why a pod does not go to some nodes, or to any."""
+
+    #: Nodes looked at.
+    total: int
+    #: Nodes that every rule allows; 0 when the pod fits nowhere.
+    available: int
+    #: Each node under the first refusing rule's reasons, in the order of the message.
+    reasons: tuple[ReasonCount, ...]
+    #: Each node under every reason, the most frequent first.
+    all_reasons: tuple[ReasonCount, ...]
+    #: Refused nodes with the fewest reasons.
+    nearest: tuple[NearNode, ...]
+    #: ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable.``
+    message: str
+
+
+@runtime_checkable
+class SaysLacks(Protocol):
+    """A filter that can tell by how much a node falls short."""
+
+    def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
+        """(resource, asked, free) of all that is too little on a slot, in exact units."""
+        ...
+
+
+class _Pins(NamedTuple):
+    """What the rules said before any node was looked at."""
+
+    #: bool[k]: slots left.
+    inside: BoolArray
+    #: Rules that narrowed, sorted.
+    names: tuple[str, ...]
+    #: The rule that said "nowhere", and its reason.
+    failed: tuple[str, str] | None
+
+
+Said = list[tuple[FilterRule, list[Refusal]]]
+
+
+def diagnose(
+    rules: Sequence[FilterRule],
+    pod: PodClass,
+    view: View,
+    slots: SlotArray,
+    nearest: int = NEAREST,
+) -> Diagnosis:
+    """Ask every filter about every slot.
+
+    Args:
+        rules: all filters in the profile's order.
+        pod: the class that does not fit.
+        view: what the rules may look at.
+        slots: all live slots.
+        nearest: how many of the nearest nodes to name.
+    """
+    if len(slots) == 0:
+        return Diagnosis(0, 0, (), (), (), NO_NODES)
+    pins = _ask_pins(rules, pod, view, slots)
+    said = [
+        (rule, rule.refusals(pod, view, slots))
+        for rule in rules
+        if rule.signature(pod) is not None and not _failed(rule, pins)
+    ]
+    everything = [
+        ReasonCount(refusal.reason, rule.NAME, int(refusal.mask.sum()), refusal.resolvable)
+        for rule, refusals in said
+        for refusal in refusals
+    ]
+    if pins.failed is not None:
+        plugin, reason = pins.failed
+        first = [ReasonCount(reason, plugin, len(slots), resolvable=False)]
+        everything += first
+        available, message = 0, f"0/{len(slots)} nodes are available: {reason}."
+    else:
+        first, available = _first_refusals(said, pins)
+        message = _message(first, available, len(slots))
+    return Diagnosis(
+        total=len(slots),
+        available=available,
+        reasons=tuple(sorted(first, key=lambda each: _entry(each.count, each.reason))),
+        all_reasons=tuple(sorted(everything, key=lambda each: (-each.count, each.reason))),
+        nearest=tuple(_nearest(said, pod, view, slots, nearest)),
+        message=message,
+    )
+
+
+def _failed(rule: FilterRule, pins: _Pins) -> bool:
+    """Whether this is the rule that said "nowhere": its filter need not know what to say."""
+    return pins.failed is not None and pins.failed[0] == rule.NAME
+
+
+def _ask_pins(rules: Iterable[FilterRule], pod: PodClass, view: View, slots: SlotArray) -> _Pins:
+    inside = np.ones(len(slots), np.bool_)
+    names: list[str] = []
+    for rule in rules:
+        answer = rule.prepare(pod, view)
+        if isinstance(answer, Fail):
+            return _Pins(inside, (), (rule.NAME, answer.reason))
+        if isinstance(answer, Restrict) and rule.NAME not in SILENT_PINS:
+            inside &= np.isin(slots, answer.slots)
+            names.append(rule.NAME)
+    names.sort()
+    failed = None
+    if len(names) > 1 and not inside.any():
+        listed = f"node(s) didn't satisfy plugin(s) [{' '.join(names)}] simultaneously"
+        failed = (names[0], listed)
+    return _Pins(inside, tuple(names), failed)
+
+
+def _first_refusals(said: Said, pins: _Pins) -> tuple[list[ReasonCount], int]:
+    """Each node under the reasons of the first rule that refuses it, and how many are left."""
+    counts = []
+    outside = int((~pins.inside).sum())
+    if outside:
+        reason = f"node(s) didn't satisfy plugin(s) [{' '.join(pins.names)}]"
+        counts.append(ReasonCount(reason, ", ".join(pins.names), outside, resolvable=False))
+    left = pins.inside.copy()
+    for rule, refusals in said:
+        still = left.copy()
+        for refusal in refusals:
+            count = int((refusal.mask & left).sum())
+            still &= ~refusal.mask
+            if count:
+                counts.append(ReasonCount(refusal.reason, rule.NAME, count, refusal.resolvable))
+        left = still
+    return counts, int(left.sum())
+
+
+def _entry(count: int, reason: str) -> str:
+    """One reason in a message."""
+    return f"{count} {reason}"
+
+
+def _message(counts: Iterable[ReasonCount], available: int, total: int) -> str:
+    """kube-scheduler's sentence: entries in the order of their text, figures included."""
+    histogram: Counter[str] = Counter()
+    for each in counts:
+        histogram[each.reason] += each.count
+    return message_of(histogram, available, total)
+
+
+def message_of(histogram: Mapping[str, int], available: int, total: int) -> str:
+    """kube-scheduler's sentence for so many nodes by reason."""
+    entries = sorted(_entry(count, reason) for reason, count in histogram.items())
+    head = f"{available}/{total} nodes are available"
+    return f"{head}: {', '.join(entries)}." if entries else f"{head}."
+
+
+def _nearest(
+    said: Said, pod: PodClass, view: View, slots: SlotArray, limit: int
+) -> Iterable[NearNode]:
+    """Refused nodes with the fewest reasons; then those pods could leave, then by name."""
+    against = np.zeros(len(slots), np.int32)
+    for_good = np.zeros(len(slots), np.int32)
+    for _, refusals in said:
+        for refusal in refusals:
+            against += refusal.mask
+            if not refusal.resolvable:
+                for_good += refusal.mask
+    order = np.lexsort((view.nodes.name_rank[slots], for_good, against))
+    for position in order[against[order] > 0][:limit].tolist():
+        slot = int(slots[position])
+        yield NearNode(
+            name=view.nodes.names[slot],
+            slot=slot,
+            reasons=tuple(r.reason for _, refusals in said for r in refusals if r.mask[position]),
+            lacks=tuple(
+                Lack(*lack)
+                for rule, refusals in said
+                if isinstance(rule, SaysLacks) and any(r.mask[position] for r in refusals)
+                for lack in rule.lacks(pod, view, slot)
+            ),
+        )

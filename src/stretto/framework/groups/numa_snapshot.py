@@ -1,0 +1,100 @@
+"""A shard's own copy of the NUMA nodes, kept by the ledger's change log.
+
+As ``state.rows.snapshot`` is of the ledger: slots that the log names are copied, and those that
+really differ are written to the snapshot's own log, because the kept scores of other classes must
+see them. The kernels take from the copy at once.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled.group_tables import CODES, ZoneAsks, Zones, no_zone_asks, no_zones
+from stretto.state.classes.table import PodClass
+from stretto.state.numa.ledger import Topology, aligned_of
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.resources import CPU, MEMORY
+from stretto.state.rows.snapshot import Columns
+
+_WHOLE_COPY: Final = 4
+"""Everything is copied when more than one slot in so many has changed."""
+
+
+class ZoneColumns:
+    """One snapshot of the NUMA nodes, brought up to date by ``sync``."""
+
+    def __init__(self, topology: Topology, ledger: Ledger) -> None:
+        """An empty snapshot; the first ``sync`` fills it."""
+        self._topology = topology
+        self._ledger = ledger
+        self._zones = no_zones(0)
+        self._position = -1
+        #: Whether no machine was ever seen to have NUMA nodes.
+        self._is_blank = True
+
+    @property
+    def zones(self) -> Zones:
+        """The snapshot."""
+        return self._zones
+
+    def sync(self, columns: Columns) -> None:
+        """Copy what changed; slots that differ are noted in the log of ``columns``."""
+        size = columns.size
+        fresh = len(self._zones.count) != size
+        if fresh:
+            self._zones, self._is_blank = no_zones(size), True
+        if self._is_blank and not self._topology:
+            self._position = self._ledger.head
+            return
+        changed = self._ledger.changes_since(self._position) if self._position >= 0 else None
+        self._position = self._ledger.head
+        if fresh or changed is None or len(changed) * _WHOLE_COPY > size:
+            slots = np.arange(min(size, len(self._topology.count)))
+        else:
+            slots = np.unique(changed).astype(np.int64)
+            slots = slots[slots < len(self._topology.count)]
+        if len(slots):
+            self._copy(slots, columns)
+
+    def asks(self, classes: list[PodClass]) -> ZoneAsks:
+        """What the classes of a call ask of NUMA nodes."""
+        found = no_zone_asks(len(classes))
+        for j, pod in enumerate(classes):
+            if pod.asks.zones is None:
+                continue
+            amounts, aligned = self._topology.amounts(pod), aligned_of(pod)
+            found.binding[j] = CODES[pod.asks.zones.binding]
+            found.amount[j, : len(amounts)] = amounts
+            found.aligned[j, : len(amounts)] = [n in aligned for n in self._topology.names]
+            for q, request in enumerate(pod.devices[: found.device_aligned.shape[1]]):
+                found.device_aligned[j, q] = request.kind in aligned
+        return found
+
+    def _copy(self, slots: npt.NDArray[np.int64], columns: Columns) -> None:
+        """Copy slots and note those that differ."""
+        source, zones = self._topology, self._zones
+        free = source.alloc[slots] - source.taken[slots]
+        share = self._scaled_share(slots)
+        different = (zones.free[slots] != free).any(axis=(1, 2))
+        different |= (zones.share[slots] != share).any(axis=(1, 2))
+        different |= zones.count[slots] != source.count[slots]
+        different |= (zones.device_zone[slots] != source.device_zone[slots]).any(axis=1)
+        slots, free, share = slots[different], free[different], share[different]
+        if not len(slots):
+            return
+        self._is_blank = False
+        count = np.maximum(source.count[slots], 1).astype(np.int64)[:, None]
+        zones.count[slots] = source.count[slots]
+        zones.socket[slots] = source.socket[slots]
+        zones.alloc[slots] = source.alloc[slots]
+        zones.free[slots] = free
+        zones.average[slots] = -(-source.alloc[slots].sum(axis=1) // count)
+        zones.share[slots] = share
+        zones.device_zone[slots] = source.device_zone[slots]
+        columns.append(slots)
+
+    def _scaled_share(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """int32[k, zone, 2]: what whole NUMA nodes take of their node, in scan steps rounded up."""
+        steps = self._ledger.resources.step_array()[[CPU, MEMORY]]
+        return np.asarray(-(-self._topology.share[slots] // steps), np.int32)

@@ -1,0 +1,1 @@
+"""Compiled kernels for pods with inter-pod rules."""

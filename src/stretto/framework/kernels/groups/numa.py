@@ -1,0 +1,315 @@
+"""Compiled choice of NUMA nodes on one machine, and of devices near them.
+
+The twin of ``state.numa.choice``, which says in words what is chosen; a property test holds the
+two equal. Arrays: see ``zone_program``.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from stretto.state.numa.layout import MAX_ZONES
+from stretto.state.numa.ledger import ZONE_WIDTH
+from stretto.state.rows.devices import MAX_DEVICES
+
+_FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_WHOLE, _SOCKET = 2, 3
+_CONFLICTING = 2
+"""Columns below this one are CPU and memory."""
+
+
+@njit(**_FLAGS)
+def _bits(mask):
+    """How many bits are set."""
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@njit(**_FLAGS)
+def _devices_in(classes, c, q, s, state, zones, fitting):
+    """Devices that would do, by NUMA node; returns how many of the kind have a known NUMA node."""
+    device_free, device_kind, device_model = state[3], state[4], state[5]
+    count = zones.count[s]
+    fitting[:count] = 0
+    known = 0
+    milli, kind = classes.device[c, 4 * q + 1], classes.device[c, 4 * q + 2]
+    models = classes.models[c, q]
+    for d in range(MAX_DEVICES):
+        z = zones.device_zone[s, d]
+        if device_kind[s, d] != kind or z < 0 or z >= count:
+            continue
+        known += 1
+        if device_free[s, d] >= milli and (models >> np.int64(device_model[s, d])) & 1:
+            fitting[z] += 1
+    return known
+
+
+@njit(**_FLAGS)
+def _allowed(order, count, inside, most):
+    """Bit mask of the NUMA nodes one resource may use; see ``topology_choice.zones_for``."""
+    found = np.int32(0) if most <= _bits(inside) else inside
+    while _bits(found) < min(most, count):
+        best, value = -1, np.int64(0)
+        for z in range(count):
+            bit = np.int32(1) << np.int32(z)
+            if found & bit or (most <= _bits(inside) and not inside & bit):
+                continue
+            if best < 0 or order[z] > value:
+                best, value = z, order[z]
+        found |= np.int32(1) << np.int32(best)
+    return found
+
+
+@njit(**_FLAGS)
+def _holds_amounts(zones, asks, j, s, inside, exact):
+    """Whether the NUMA nodes of a mask have every amount.
+
+    ``exact`` takes it from these alone; otherwise (whole NUMA nodes) other resources than CPU and
+    memory may lie inside or around.
+    """
+    count = zones.count[s]
+    for k in range(ZONE_WIDTH):
+        amount = asks.amount[j, k]
+        if amount <= 0 or zones.average[s, k] == 0:
+            continue
+        allowed = inside
+        if not exact and k >= _CONFLICTING:
+            most = -(-amount // zones.average[s, k])
+            allowed = _allowed(zones.free[s, :, k], count, inside, most)
+        total = np.int64(0)
+        for z in range(count):
+            if (allowed >> np.int32(z)) & 1:
+                total += zones.free[s, z, k]
+        if total < amount:
+            return False
+    return True
+
+
+@njit(**_FLAGS)
+def _device_zones(classes, c, q, s, state, zones, inside, exact, fitting):
+    """Bit mask of the NUMA nodes that a device request may use; 0 where nobody knows any."""
+    known = _devices_in(classes, c, q, s, state, zones, fitting)
+    if known == 0:
+        return np.int32(0)
+    if exact:
+        return inside
+    count = zones.count[s]
+    average = -(-known // count)
+    return _allowed(fitting, count, inside, -(-classes.device[c, 4 * q] // average))
+
+
+@njit(**_FLAGS)
+def _holds_devices(classes, c, s, state, zones, inside, exact, fitting):
+    """Whether the NUMA nodes of a mask have the devices that a class asks."""
+    for q in range(classes.models.shape[1]):
+        need = classes.device[c, 4 * q]
+        if need == 0:
+            continue
+        allowed = _device_zones(classes, c, q, s, state, zones, inside, exact, fitting)
+        if allowed == 0:
+            continue
+        total = 0
+        for z in range(zones.count[s]):
+            if (allowed >> np.int32(z)) & 1:
+                total += fitting[z]
+        if total < need:
+            return False
+    return True
+
+
+@njit(**_FLAGS)
+def _whole_zones(classes, c, zones, asks, j, s, state, fitting):
+    """How many whole NUMA nodes a class needs on a slot."""
+    number = np.int64(1)
+    for k in range(ZONE_WIDTH):
+        amount, average = asks.amount[j, k], zones.average[s, k]
+        if amount > 0 and average > 0 and (k < _CONFLICTING or asks.aligned[j, k]):
+            number = max(number, -(-amount // average))
+    for q in range(classes.models.shape[1]):
+        if classes.device[c, 4 * q] > 0 and asks.device_aligned[j, q]:
+            known = _devices_in(classes, c, q, s, state, zones, fitting)
+            if known > 0:
+                average = -(-np.int64(known) // zones.count[s])
+                number = max(number, -(-classes.device[c, 4 * q] // average))
+    return number
+
+
+@njit(**_FLAGS)
+def _spared(zones, s, inside, state):
+    """Whether the node as a whole can spare the NUMA nodes of a mask."""
+    for r in range(2):
+        total = np.int64(0)
+        for z in range(zones.count[s]):
+            if (inside >> np.int32(z)) & 1:
+                total += zones.share[s, z, r]
+        if total > state[0][r, s]:
+            return False
+    return True
+
+
+@njit(**_FLAGS)
+def _choose_whole(classes, c, zones, asks, j, s, state, fitting, first):
+    """Whole NUMA nodes; ``first`` takes any that will do."""
+    count = np.int64(zones.count[s])
+    number = _whole_zones(classes, c, zones, asks, j, s, state, fitting)
+    spare = np.zeros(MAX_ZONES, np.int32)
+    empty, sockets_seen, empties = np.int64(0), np.int64(0), 0
+    for z in range(count):
+        sockets_seen |= np.int64(1) << np.int64(zones.socket[s, z])
+        untouched = True
+        for k in range(_CONFLICTING):
+            untouched &= zones.free[s, z, k] == zones.alloc[s, z, k]
+        if untouched:
+            empty |= np.int64(1) << np.int64(z)
+            spare[zones.socket[s, z]] += 1
+            empties += 1
+    if number > empties:
+        return np.int32(0)
+    per_socket = max(np.int64(1), count // _bits(sockets_seen))
+    most_sockets = -(-number // per_socket)
+    best, least = np.int64(0), 0
+    mask, limit = (np.int64(1) << number) - 1, np.int64(1) << count
+    while mask < limit:
+        if mask & ~empty == 0:
+            used, cost = np.int64(0), 0
+            for z in range(count):
+                where = np.int64(1) << np.int64(zones.socket[s, z])
+                if (mask >> z) & 1 and not used & where:
+                    used |= where
+                    cost += spare[zones.socket[s, z]]
+            inside = np.int32(mask)
+            if (
+                _bits(used) <= most_sockets
+                and (best == 0 or cost < least)
+                and _spared(zones, s, inside, state)
+                and _holds_amounts(zones, asks, j, s, inside, False)
+                and _holds_devices(classes, c, s, state, zones, inside, False, fitting)
+            ):
+                best, least = mask, cost
+                if first:
+                    break
+        low = mask & -mask
+        above = mask + low
+        mask = above | (((mask ^ above) // low) >> 2)
+    return np.int32(best)
+
+
+@njit(**_FLAGS)
+def _choose_socket(classes, c, zones, asks, j, s, state, fitting):
+    """The NUMA nodes of the socket with the least free CPU that has everything."""
+    best, least, done = np.int32(0), np.int64(0), np.int64(0)
+    for start in range(zones.count[s]):
+        socket = zones.socket[s, start]
+        if (done >> np.int64(socket)) & 1:
+            continue
+        done |= np.int64(1) << np.int64(socket)
+        inside, free = np.int32(0), np.int64(0)
+        for z in range(start, zones.count[s]):
+            if zones.socket[s, z] == socket:
+                inside |= np.int32(1) << np.int32(z)
+                free += zones.free[s, z, 0]
+        if (best == 0 or free < least) and (
+            _holds_amounts(zones, asks, j, s, inside, True)
+            and _holds_devices(classes, c, s, state, zones, inside, True, fitting)
+        ):
+            best, least = inside, free
+    return best
+
+
+@njit(**_FLAGS)
+def choose_zones(classes, c, zones, asks, j, s, state, fitting, first):
+    """Bit mask of the NUMA nodes that a class gets on a slot; 0 where it does not fit."""
+    binding = asks.binding[j]
+    if zones.count[s] == 0:
+        return np.int32(0)
+    if binding == _WHOLE:
+        return _choose_whole(classes, c, zones, asks, j, s, state, fitting, first)
+    if binding == _SOCKET:
+        return _choose_socket(classes, c, zones, asks, j, s, state, fitting)
+    best, least = np.int32(0), np.int64(0)
+    for z in range(zones.count[s]):
+        inside, free = np.int32(1) << np.int32(z), zones.free[s, z, 0]
+        if (best == 0 or free < least) and (
+            _holds_amounts(zones, asks, j, s, inside, True)
+            and _holds_devices(classes, c, s, state, zones, inside, True, fitting)
+        ):
+            best, least = inside, free
+            if first:
+                break
+    return best
+
+
+@njit(**_FLAGS)
+def pick_near(classes, c, s, state, zones, asks, j, inside, fitting):
+    """Bit mask of devices out of the NUMA nodes of a pod, the fullest first."""
+    device_free, device_kind, device_model = state[3], state[4], state[5]
+    exact = asks.binding[j] != _WHOLE
+    mask = np.int32(0)
+    for q in range(classes.models.shape[1]):
+        need, milli, kind = (
+            classes.device[c, 4 * q],
+            classes.device[c, 4 * q + 1],
+            classes.device[c, 4 * q + 2],
+        )
+        if need == 0:
+            continue
+        allowed = _device_zones(classes, c, q, s, state, zones, inside, exact, fitting)
+        for _ in range(need):
+            best, least = -1, 1 << 30
+            for d in range(MAX_DEVICES):
+                z = zones.device_zone[s, d]
+                near = allowed == 0 or (z >= 0 and (allowed >> np.int32(z)) & 1)
+                if (
+                    near
+                    and not (mask >> np.int32(d)) & 1
+                    and device_kind[s, d] == kind
+                    and milli <= device_free[s, d] < least
+                    and (classes.models[c, q] >> np.int64(device_model[s, d])) & 1
+                ):
+                    best, least = d, device_free[s, d]
+            mask |= np.int32(1) << np.int32(best)
+    return mask
+
+
+@njit(**_FLAGS)
+def take_zones(classes, c, zones, asks, j, s, state, inside, held):
+    """Take what a class asks of the NUMA nodes of a mask; what each gave is noted in ``held``."""
+    whole = asks.binding[j] == _WHOLE
+    count = zones.count[s]
+    for k in range(ZONE_WIDTH):
+        amount = asks.amount[j, k]
+        if whole and k < _CONFLICTING:
+            for z in range(count):
+                if (inside >> np.int32(z)) & 1:
+                    held[z, k] = zones.alloc[s, z, k]
+                    zones.free[s, z, k] -= held[z, k]
+            continue
+        if amount <= 0 or zones.average[s, k] == 0:
+            continue
+        allowed = inside
+        if whole:
+            most = -(-amount // zones.average[s, k])
+            allowed = _allowed(zones.free[s, :, k], count, inside, most)
+        for z in range(count):
+            if (allowed >> np.int32(z)) & 1:
+                here = min(amount, max(np.int64(0), zones.free[s, z, k]))
+                held[z, k] = here
+                zones.free[s, z, k] -= here
+                amount -= here
+    if whole:
+        charge_shares(classes, c, zones, s, state, inside, 1)
+
+
+@njit(**_FLAGS)
+def charge_shares(classes, c, zones, s, state, inside, sign):
+    """Charge (or give back) what whole NUMA nodes take of their node beyond the class's own."""
+    for r in range(2):
+        total = np.int64(0)
+        for z in range(zones.count[s]):
+            if (inside >> np.int32(z)) & 1:
+                total += zones.share[s, z, r]
+        state[0][r, s] -= sign * max(np.int64(0), total - classes.ask[c, r])

@@ -1,0 +1,1 @@
+"""The NumPy tier: the reference form of every kernel."""

@@ -1,0 +1,275 @@
+"""Placing inside given slots without numba: the plain twin of ``kernels_within``.
+
+The same domains, caps, NUMA nodes and answers. What slots are worth comes from the rules' own
+vectorised formulas, what one machine's NUMA nodes hold from ``state.numa.choice``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled.group_tables import (
+    CODES,
+    OWN,
+    Caps,
+    Job,
+    Search,
+    Work,
+    ZoneAsks,
+    Zones,
+)
+from stretto.framework.kernels.numpy.place import apply, pick_devices
+from stretto.framework.kernels.numpy.slot_value import Program, State, slot_values
+from stretto.state.classes.annotations import Binding
+from stretto.state.numa.choice import (
+    CONFLICTING,
+    DeviceAsk,
+    Machine,
+    bits,
+    choose,
+    counting,
+    needed,
+    spread,
+    zones_for,
+)
+from stretto.state.numa.ledger import DEVICE_BITS, ZONE_SHIFT, ZONE_WIDTH, zones_of
+from stretto.state.rows.devices import MAX_DEVICES
+
+_BINDING = {code: binding for binding, code in CODES.items()}
+
+
+class _Run(NamedTuple):
+    """What one call works on."""
+
+    program: Program
+    state: State
+    zones: Zones
+    asks: ZoneAsks
+    caps: Caps
+    search: Search
+    job: Job
+    log: npt.NDArray[np.int32]
+    log_state: npt.NDArray[np.int64]
+    device_pick: int
+    #: What each pod took of each NUMA node: (NUMA node, column, amount).
+    held: dict[int, list[tuple[int, int, int]]]
+
+
+def place_within(
+    program: tuple[Any, ...],
+    state: tuple[Any, ...],
+    work: Work,
+    log: tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]],
+    device_pick: int,
+) -> int:
+    """As ``kernels_within.place_within``; returns the units tried."""
+    run = _Run(Program(*program), State(*state), *work, *log, device_pick, {})
+    job, search = run.job, run.search
+    domains = len(search.start) - 1
+    for u in range(len(job.at_least)):
+        start, stop = int(job.start[u]), int(job.start[u + 1])
+        placed, mark, turn = 0, int(run.log_state[1]), int(search.cursor[0])
+        for d in range(domains):
+            if domains > 1:
+                search.cursor[0] = 0
+            placed = _place_unit(run, u, d)
+            if placed > 0 and placed >= job.at_least[u]:
+                break
+            _undo_unit(run, start, stop)
+            run.log_state[1], search.cursor[0] = mark, turn
+            placed = 0
+        here = job.slot[start:stop]
+        here[:] = np.where(here >= 0, search.slots[np.maximum(here, 0)], -1)
+        if placed == 0 and stop > start and job.blocking[u]:
+            return u + 1
+    return len(job.at_least)
+
+
+def count_within(program: tuple[Any, ...], state: tuple[Any, ...], work: Work) -> int:
+    """On how many places of a search one class of NUMA nodes fits now."""
+    log = (np.zeros(0, np.int32), np.zeros(2, np.int64))
+    run = _Run(Program(*program), State(*state), *work, *log, 0, {})
+    length = len(work.search.slots)
+    return int(np.count_nonzero(_values(run, 0, int(work.job.class_id[0]), 0, length)))
+
+
+def _values(run: _Run, j: int, c: int, first: int, last: int) -> npt.NDArray[np.int32]:
+    """int32[place]: what the places of a domain are worth to a class; 0 where it may not go."""
+    slots = run.search.slots[first:last]
+    values = slot_values(run.program, c, slots, run.state).astype(np.int32)
+    for q, room in enumerate(run.caps.room):
+        domain = run.caps.domain[q, first:last]
+        values[(domain >= 0) & (room[np.maximum(domain, 0)] <= 0)] = 0
+    if run.asks.binding[j]:
+        for at in np.flatnonzero(values).tolist():
+            if not _choose(run, j, c, int(slots[at])):
+                values[at] = 0
+    values[(values > 0) & (run.search.own[first:last] > 0)] += OWN
+    return values
+
+
+def _place_unit(run: _Run, u: int, d: int) -> int:
+    """Place one unit in one domain; returns how many of its pods found a place."""
+    job, search = run.job, run.search
+    start, stop = int(job.start[u]), int(job.start[u + 1])
+    first, last = int(search.start[d]), int(search.start[d + 1])
+    placed, failed = 0, -1
+    for i in range(start, stop):
+        j = int(job.local[i])
+        c = int(job.class_id[j])
+        if stop - i + placed < job.at_least[u]:
+            break
+        job.slot[i] = -1
+        if j == failed:
+            continue
+        values = _values(run, j, c, first, last)
+        if not values.any():
+            failed = j
+            continue
+        best = np.flatnonzero(values == values.max())
+        at = int(best[np.searchsorted(best, run.search.cursor[0]) % len(best)])
+        _take(run, i, first + at)
+        search.cursor[0] = at + 1
+        placed += 1
+    return placed
+
+
+def _take(run: _Run, i: int, place: int) -> None:
+    """Give a pod a place."""
+    job = run.job
+    j, s = int(job.local[i]), int(run.search.slots[place])
+    c = int(job.class_id[j])
+    if run.asks.binding[j]:
+        inside = _choose(run, j, c, s)
+        mask = _pick_near(run, j, c, s, inside)
+        apply(run.program, c, s, run.state, mask, 1)
+        run.held[i] = _parts(run, j, s, bits(inside))
+        for z, k, amount in run.held[i]:
+            run.zones.free[s, z, k] -= amount
+        run.state.free[:2, s] -= _extra(run, j, c, s, inside)
+        mask |= inside << ZONE_SHIFT
+    else:
+        mask = pick_devices(run.program, c, s, run.state, run.device_pick, 0)
+        apply(run.program, c, s, run.state, mask, 1)
+    run.log[run.log_state[1]] = s
+    run.log_state[1] += 1
+    job.slot[i], job.mask[i] = place, mask
+    for q, room in enumerate(run.caps.room):
+        domain = run.caps.domain[q, place]
+        if domain >= 0:
+            room[domain] -= 1
+
+
+def _undo_unit(run: _Run, start: int, stop: int) -> None:
+    """Give back every place of a unit, the last first."""
+    job = run.job
+    for i in range(stop - 1, start - 1, -1):
+        place, j = int(job.slot[i]), int(job.local[i])
+        job.slot[i] = -1
+        if place < 0:
+            continue
+        s, c, mask = int(run.search.slots[place]), int(job.class_id[j]), int(job.mask[i])
+        if run.asks.binding[j]:
+            for z, k, amount in run.held.pop(i):
+                run.zones.free[s, z, k] += amount
+            run.state.free[:2, s] += _extra(run, j, c, s, zones_of(mask))
+        apply(run.program, c, s, run.state, mask & DEVICE_BITS, -1)
+        for q, room in enumerate(run.caps.room):
+            if run.caps.domain[q, place] >= 0:
+                room[run.caps.domain[q, place]] += 1
+        job.mask[i] = 0
+
+
+def _extra(run: _Run, j: int, c: int, s: int, inside: int) -> tuple[int, ...]:
+    """What whole NUMA nodes take of their node beyond the class's own, CPU and memory."""
+    if _BINDING[int(run.asks.binding[j])] is not Binding.WHOLE:
+        return (0, 0)
+    whole = [sum(int(run.zones.share[s, z, r]) for z in bits(inside)) for r in CONFLICTING]
+    asked = run.program.classes.ask[c]
+    return tuple(max(0, total - int(asked[r])) for r, total in zip(CONFLICTING, whole, strict=True))
+
+
+# ---------------------------------------------------------------- one machine
+
+
+def _machine(run: _Run, j: int, c: int, s: int) -> Machine:
+    zones, count = run.zones, int(run.zones.count[s])
+    return Machine(
+        sockets=zones.socket[s, :count].tolist(),
+        alloc=zones.alloc[s, :count].tolist(),
+        free=zones.free[s, :count].tolist(),
+        amounts=run.asks.amount[j].tolist(),
+        aligned=run.asks.aligned[j].astype(bool).tolist(),
+        devices=[
+            _device_ask(run, j, c, q, s)
+            for q in range(run.program.classes.models.shape[1])
+            if run.program.classes.device[c, 4 * q]
+        ],
+        share=zones.share[s, :count].tolist(),
+        room=[int(run.state.free[r, s]) for r in CONFLICTING],
+    )
+
+
+def _fits(run: _Run, c: int, q: int, s: int, d: int) -> bool:
+    """Whether a device would do for a request."""
+    classes, state = run.program.classes, run.state
+    return bool(
+        state.device_kind[s, d] == classes.device[c, 4 * q + 2]
+        and state.device_free[s, d] >= classes.device[c, 4 * q + 1]
+        and int(classes.models[c, q]) >> int(state.device_model[s, d]) & 1
+    )
+
+
+def _device_ask(run: _Run, j: int, c: int, q: int, s: int) -> DeviceAsk:
+    classes, count = run.program.classes, int(run.zones.count[s])
+    fitting, installed = [0] * count, [0] * count
+    for d in range(MAX_DEVICES):
+        z = int(run.zones.device_zone[s, d])
+        if 0 <= z < count and run.state.device_kind[s, d] == classes.device[c, 4 * q + 2]:
+            installed[z] += 1
+            fitting[z] += _fits(run, c, q, s, d)
+    need, aligned = int(classes.device[c, 4 * q]), bool(run.asks.device_aligned[j, q])
+    return DeviceAsk(need, tuple(fitting) if any(installed) else (), tuple(installed), aligned)
+
+
+def _choose(run: _Run, j: int, c: int, s: int) -> int:
+    return choose(_machine(run, j, c, s), _BINDING[int(run.asks.binding[j])])
+
+
+def _pick_near(run: _Run, j: int, c: int, s: int, inside: int) -> int:
+    """Bit mask of devices out of the NUMA nodes of a pod, the fullest first."""
+    whole = _BINDING[int(run.asks.binding[j])] is Binding.WHOLE
+    mask = 0
+    for q in range(run.program.classes.models.shape[1]):
+        if not run.program.classes.device[c, 4 * q]:
+            continue
+        ask = _device_ask(run, j, c, q, s)
+        near = set(range(-1, MAX_DEVICES))
+        if ask.fitting:
+            within = bits(inside)
+            most = needed(ask.need, ask.installed)
+            near = set(zones_for(ask.fitting, within, most) if whole else within)
+        for _ in range(ask.need):
+            found = [
+                (int(run.state.device_free[s, d]), d)
+                for d in range(MAX_DEVICES)
+                if int(run.zones.device_zone[s, d]) in near
+                and not mask >> d & 1
+                and _fits(run, c, q, s, d)
+            ]
+            mask |= 1 << min(found)[1]
+    return mask
+
+
+def _parts(run: _Run, j: int, s: int, inside: list[int]) -> list[tuple[int, int, int]]:
+    """What a class takes of each NUMA node of its own."""
+    zones, whole = run.zones, _BINDING[int(run.asks.binding[j])] is Binding.WHOLE
+    machine = _machine(run, j, int(run.job.class_id[j]), s)
+    parts = []
+    for k in range(ZONE_WIDTH):
+        if whole and k in CONFLICTING:
+            parts += [(z, k, int(zones.alloc[s, z, k])) for z in inside]
+        elif k in counting(machine):
+            parts += spread(machine, k, inside, whole) or []
+    return parts

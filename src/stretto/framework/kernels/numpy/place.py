@@ -1,0 +1,345 @@
+"""Placing without numba: the NumPy tier of ``place``, with the answers of ``kernels_place``.
+
+The same program, snapshot, cache and log; the same rows, picks, devices and undoing. A row is made
+or patched with the formulas that the rules themselves use, as one batch over its slots; what
+concerns one slot only (devices, applying) is plain Python. Property tests hold this tier, the
+compiled one and a plain scan equal.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled import affinity as domains
+from stretto.framework.compiled import devices as gpu
+from stretto.framework.compiled.domain_tables import Between
+from stretto.framework.compiled.tables import Batch, Choice, DevicePick, Pick, ScoreCache
+from stretto.framework.kernels.numpy.slot_value import (
+    IntArray,
+    Program,
+    RowArray,
+    SlotArray,
+    State,
+    devices_of,
+    slot_values,
+    wanted_of,
+)
+from stretto.state.rows.devices import WHOLE
+from stretto.state.rows.resources import CPU
+from stretto.state.rows.slots import BLOCK
+
+# ---------------------------------------------------------------- rows of the cache
+
+
+def rebuild(program: Program, c: int, state: State, row: RowArray, peak: RowArray) -> None:
+    """Compute a class's whole row afresh."""
+    row[:] = slot_values(program, c, slice(0, len(row)), state)
+    np.max(row.reshape(-1, BLOCK), axis=1, out=peak)
+
+
+def replay(
+    program: Program, c: int, state: State, row: RowArray, peak: RowArray, entries: SlotArray
+) -> None:
+    """Recompute the slots that a stretch of the log names, and the maxima they touch."""
+    slots = entries if len(entries) == 1 else np.unique(entries)
+    values = slot_values(program, c, slots, state)
+    different = values != row[slots]
+    if not different.any():
+        return
+    slots = slots[different]
+    row[slots] = values[different]
+    blocks = slots // BLOCK if len(slots) == 1 else np.unique(slots // BLOCK)
+    peak[blocks] = row.reshape(-1, BLOCK)[blocks].max(axis=1)
+
+
+def refresh(
+    program: tuple[Any, ...],
+    c: int,
+    state: State,
+    cache: ScoreCache,
+    log: IntArray,
+    log_state: npt.NDArray[np.int64],
+    limit: int,
+) -> int:
+    """Bring a class's row up to the end of the log; returns its cache entry."""
+    return _refresh(Program(*program), c, State(*state), cache, log, log_state, limit)
+
+
+def _refresh(
+    program: Program,
+    c: int,
+    state: State,
+    cache: ScoreCache,
+    log: IntArray,
+    log_state: npt.NDArray[np.int64],
+    limit: int,
+) -> int:
+    k = int(cache.entry[c])
+    base, length = log_state.tolist()
+    position, head = int(cache.position[k]), base + length
+    if position == head:
+        return k
+    most = limit if len(program.scores.code) == 0 else cache.row.shape[1]
+    if position < base or head - position > most:
+        rebuild(program, c, state, cache.row[k], cache.peak[k])
+    else:
+        replay(program, c, state, cache.row[k], cache.peak[k], log[position - base : length])
+    cache.position[k] = head
+    return k
+
+
+# ---------------------------------------------------------------- choosing
+
+
+def choose(row: RowArray, peak: RowArray, choice: Choice, draw: int) -> int:
+    """The best slot by the tie rule, own partition first; -1 when nothing is feasible."""
+    own = choice.own_block != 0
+    top = int(np.max(peak, initial=0, where=own))
+    if top == 0:
+        own = np.ones(len(peak), np.bool_)
+        top = int(np.max(peak, initial=0))
+    if top == 0:
+        return -1
+    blocks = np.flatnonzero((peak == top) & own)
+    if choice.pick == Pick.ROTATE:
+        return _choose_rotating(row, blocks, choice, top)
+    inside = row.reshape(-1, BLOCK)[blocks] == top
+    best = (blocks[:, None] * BLOCK + np.arange(BLOCK))[inside]
+    if choice.pick == Pick.RANK:
+        return int(best[np.argmin(choice.rank[best])])
+    return int(best[draw % len(best)])
+
+
+def _choose_rotating(row: RowArray, blocks: SlotArray, choice: Choice, top: int) -> int:
+    """Zones take turns by their share of nodes (stride scheduling), slots in a ring."""
+    zones = len(choice.stride)
+    here = choice.block_zone[blocks]
+    due = np.maximum(choice.passes[here], choice.passes[zones])
+    first = np.lexsort((here, due))[0] if len(here) > 1 else 0
+    zone, soonest = int(here[first]), int(due[first])
+    found = _next_in_ring(row, blocks[here == zone], int(choice.cursor[zone]), top)
+    choice.cursor[zone] = (found + 1) % len(row)
+    choice.passes[zone] = soonest + int(choice.stride[zone])
+    choice.passes[zones] = soonest
+    return found
+
+
+def _next_in_ring(row: RowArray, blocks: SlotArray, start: int, top: int) -> int:
+    """The first slot worth ``top`` at or after ``start``, round the ring of some blocks."""
+    at = int(np.searchsorted(blocks, start // BLOCK))
+    if at < len(blocks) and blocks[at] == start // BLOCK:
+        behind = row[start : (start // BLOCK + 1) * BLOCK] == top
+        if behind.any():
+            return start + int(np.argmax(behind))
+        at += 1
+    low = int(blocks[at % len(blocks)]) * BLOCK
+    return low + int(np.argmax(row[low : low + BLOCK] == top))
+
+
+def pick_devices(program: Program, c: int, s: int, state: State, how: int, draw: int) -> int:
+    """Bit mask of the devices that the class gets on the slot."""
+    mask = 0
+    here = np.array([s], np.int64)
+    for q in range(program.classes.models.shape[1]):
+        if program.classes.device[c, 4 * q] == 0:
+            continue
+        wanted = wanted_of(program.classes, c, q)
+        devices = devices_of(state, here)
+        share = wanted.number == 1 and wanted.milli < WHOLE
+        if share and how == DevicePick.SCORED and q == 0:
+            cpu = state.free[CPU][here]
+            chosen = gpu.fgd(program.typical, cpu, devices, wanted, program.thresholds)
+            mask |= 1 << int(chosen.device[0])
+            continue
+        fits = np.flatnonzero(gpu.fitting(devices, wanted)[0]).tolist()
+        if share and how == DevicePick.RANDOM:
+            mask |= 1 << fits[(draw >> 32) % len(fits)]
+            continue
+        free = devices.free[0].tolist()
+        fits.sort(key=lambda device: free[device])
+        for device in [d for d in fits if not mask >> d & 1][: wanted.number]:
+            mask |= 1 << device
+    return mask
+
+
+def apply(program: Program, c: int, s: int, state: State, mask: int, sign: int) -> None:
+    """Take (sign 1) or give back (sign -1) what a class asks on a slot."""
+    classes, static = program.classes, program.static
+    for i in range(int(classes.requests[c])):
+        state.free[classes.column[c, i], s] -= sign * int(classes.amount[c, i])
+    port_row = int(classes.port_row[c])
+    if port_row > 0:
+        own = static.port_own[port_row][: len(state.ports)]
+        if sign > 0:
+            state.ports[:, s] |= own
+        else:
+            state.ports[:, s] &= ~own
+    for q in range(classes.models.shape[1]):
+        if classes.device[c, 4 * q] == 0:
+            continue
+        wanted = wanted_of(classes, c, q)
+        for device, kind in enumerate(state.device_kind[s].tolist()):
+            if mask >> device & 1 and kind == wanted.kind:
+                state.device_free[s, device] -= sign * wanted.milli
+        form = 0 if wanted.milli < WHOLE else min(wanted.number, state.census.shape[1] - 1)
+        state.census[s, form] += sign
+
+
+# ---------------------------------------------------------------- placing
+
+
+def place(
+    program: tuple[Any, ...],
+    state: tuple[Any, ...],
+    cache: ScoreCache,
+    log: IntArray,
+    log_state: npt.NDArray[np.int64],
+    choice: Choice,
+    batch: Batch,
+    limit: int,
+    between: Between | None = None,
+) -> int:
+    """Place a batch of units in order; returns how many units were tried.
+
+    As ``kernels_place.place``: answers go to ``batch.slot`` and ``batch.devices``, a unit with
+    fewer than ``at_least`` places is undone without a trace, and one that is blocking and fails
+    ends the batch. ``between`` has what classes want of other pods, where any does.
+    """
+    run = _Run(
+        Program(*program), State(*state), cache, log, log_state, choice, batch, limit, between
+    )
+    units = len(batch.at_least)
+    for u in range(units):
+        start, stop = int(batch.start[u]), int(batch.start[u + 1])
+        placed = _place_unit(run, start, stop, int(batch.at_least[u]))
+        if placed < batch.at_least[u] or (placed == 0 and stop > start):
+            _undo(run, start, stop)
+            if batch.blocking[u]:
+                return u + 1
+    return units
+
+
+class _Run(NamedTuple):
+    """What one call of ``place`` works on; the arguments of ``place``."""
+
+    program: Program
+    state: State
+    cache: ScoreCache
+    log: IntArray
+    log_state: npt.NDArray[np.int64]
+    choice: Choice
+    batch: Batch
+    limit: int
+    between: Between | None
+
+
+def _place_unit(run: _Run, start: int, stop: int, at_least: int) -> int:
+    """Place the pods of one unit; returns how many found a place.
+
+    Pods that others of the unit may have made room for are tried once more, as long as that helps.
+    """
+    placed = lost = 0
+    waiting = list(range(start, stop))
+    while waiting:
+        before, failed_class, refused = placed, -1, list[int]()
+        for i in waiting:
+            if stop - start - lost < at_least:
+                return placed
+            c, pin = int(run.batch.class_id[i]), int(run.batch.pin[i])
+            alike = c == failed_class and pin < 0
+            s = -1 if alike else _find(run, c, pin, int(run.batch.draw[i]))
+            run.batch.slot[i] = s
+            recovers = _may_recover(run, c)
+            if s >= 0:
+                _take(run, i, c, s)
+                placed += 1
+                if failed_class >= 0 and _may_recover(run, failed_class):
+                    failed_class = -1
+                continue
+            failed_class = c if pin < 0 else failed_class
+            lost += not recovers
+            if recovers:
+                refused.append(i)
+        waiting = refused if placed > before else []
+        if stop - start - lost < at_least:
+            break
+    return placed
+
+
+def _take(run: _Run, i: int, c: int, s: int) -> None:
+    """Put a pod of the batch on a slot."""
+    draw, how = int(run.batch.draw[i]), run.choice.device_pick
+    mask = pick_devices(run.program, c, s, run.state, how, draw)
+    run.batch.devices[i] = mask
+    _apply(run, c, s, mask, 1)
+
+
+def _find(run: _Run, c: int, pin: int, draw: int) -> int:
+    """The slot for one pod; -1 for none."""
+    if pin >= 0:
+        here = np.array([pin], np.int64)
+        values = _with_others(run, c, slot_values(run.program, c, here, run.state), here)
+        return pin if values[0] > 0 else -1
+    row, peak = _row_and_peaks(run, c)
+    if _is_judged(run, c):
+        row = _with_others(run, c, row, np.arange(len(row)))
+        peak = row.reshape(-1, BLOCK).max(axis=1)
+    return choose(row, peak, run.choice, draw)
+
+
+def _row_and_peaks(run: _Run, c: int) -> tuple[RowArray, RowArray]:
+    """A class's row without other pods, and its maxima: made anew where no rows are kept."""
+    if run.cache.row.shape[1] == 0:
+        row = slot_values(run.program, c, slice(0, run.state.free.shape[1]), run.state)
+        return row, row.reshape(-1, BLOCK).max(axis=1)
+    k = _refresh(run.program, c, run.state, run.cache, run.log, run.log_state, run.limit)
+    return run.cache.row[k], run.cache.peak[k]
+
+
+def _is_judged(run: _Run, c: int) -> bool:
+    """Whether other pods matter to a class."""
+    between = run.between
+    return between is not None and (
+        between.asked is not None or domains.is_judged(between.table, c)
+    )
+
+
+def _with_others(run: _Run, c: int, row: RowArray, slots: npt.NDArray[np.int64]) -> RowArray:
+    """Scores with what other pods make of them."""
+    between = run.between
+    if between is None or not _is_judged(run, c):
+        return row
+    row = domains.overlay(between.table, between.state, c, row, slots)
+    if between.asked is None:
+        return row
+    said = between.asked(c, slots)
+    return np.where((row > 0) & (said >= 0), np.maximum(row + said, 1), 0).astype(np.int16)
+
+
+def _may_recover(run: _Run, c: int) -> bool:
+    """Whether a class that fits nowhere may fit once other pods are placed."""
+    between = run.between
+    return between is not None and (
+        between.asked is not None or domains.may_recover(between.table, c)
+    )
+
+
+def _undo(run: _Run, start: int, stop: int) -> None:
+    """Take a unit's places back, the last first."""
+    batch = run.batch
+    for i in range(stop - 1, start - 1, -1):
+        s = int(batch.slot[i])
+        if s >= 0:
+            _apply(run, int(batch.class_id[i]), s, int(batch.devices[i]), -1)
+        batch.slot[i] = -1
+        batch.devices[i] = 0
+
+
+def _apply(run: _Run, c: int, s: int, mask: int, sign: int) -> None:
+    """Apply and log."""
+    apply(run.program, c, s, run.state, mask, sign)
+    if run.between is not None:
+        domains.count(run.between.table, run.between.state, c, s, sign)
+    run.log[run.log_state[1]] = s
+    run.log_state[1] += 1

@@ -1,0 +1,329 @@
+"""The search for victims in NumPy: the same answers as the compiled one, without numba.
+
+Nodes are compared by sums band by band; those that could win are walked together, one entry of each
+at a time. Odd nodes (budgets, claims that wait, pods that leave) go through the same walk one by
+one, with the order that budgets impose.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.victims.columns import LEAVING, MAY_BE_ASKED, NOMINEE, Entries, Sums
+
+TO_POSITIVE: Final = 1 << 31
+"""Added to every priority, so that more victims of negative priority never look better."""
+NO_TOP: Final = -TO_POSITIVE
+"""Top priority where nobody has to leave."""
+
+Key = tuple[int, int, int, int, float]
+"""Violations, highest priority, sum of priorities, number of victims, less the start: less wins."""
+
+
+EVERY_NODE: Final = 1 << 30
+"""Nodes to look at where there is no limit."""
+HARMLESS, SPENT, DOUBTFUL = 0, 1, 2
+"""Of a set of budgets on any node: all its pods may go, none may, or some."""
+
+
+class Wanted(NamedTuple):
+    """What a search is about."""
+
+    #: int32[k]: resource columns that the preemptor asks for.
+    columns: npt.NDArray[np.int32]
+    #: int64[k]: exact amounts.
+    need: npt.NDArray[np.int64]
+    #: Its priority.
+    priority: int
+    #: Bands that may hold something below it.
+    bands: int
+    #: uint8[slot]: nodes that admit it but for who is there.
+    admitted: npt.NDArray[np.uint8]
+
+
+class SetArrays(NamedTuple):
+    """Sets of budgets, flat."""
+
+    #: int32[set + 1]: where the budgets of each set begin.
+    first: npt.NDArray[np.int32]
+    #: int32[k]: budgets by set.
+    items: npt.NDArray[np.int32]
+
+
+class Limits(NamedTuple):
+    """What a search must respect, and how far it goes."""
+
+    #: int64[budget]: how many more pods may leave.
+    left: npt.NDArray[np.int64]
+    #: Sets of budgets by number.
+    sets: Sequence[tuple[int, ...]]
+    #: The same as arrays.
+    arrays: SetArrays
+    #: uint8[set]: ``HARMLESS``, ``SPENT`` or ``DOUBTFUL``.
+    standing: npt.NDArray[np.uint8]
+    #: Whether budgets are never broken.
+    hard: bool
+    #: Slot to begin with.
+    offset: int = 0
+    #: Nodes that would do to look at.
+    most: int = EVERY_NODE
+    #: Band to begin with.
+    from_band: int = 0
+
+
+class Hit(NamedTuple):
+    """The best node of a search."""
+
+    #: Its slot.
+    slot: int
+    #: What made it the best.
+    key: Key
+    #: Rows that must leave, the most important first.
+    victims: tuple[int, ...]
+    #: Those of them that break a budget.
+    beyond: frozenset[int]
+    #: Rows of claims that lose their room.
+    displaced: tuple[int, ...]
+
+
+class Walked(NamedTuple):
+    """What came of walking one slot."""
+
+    #: Its key.
+    key: Key
+    #: Positions of victims, in the order of importance.
+    victims: tuple[int, ...]
+    #: Positions of those that break a budget.
+    beyond: tuple[int, ...]
+    #: Positions of claims that lose their room.
+    displaced: tuple[int, ...]
+
+
+class Index(NamedTuple):
+    """The columns that are searched."""
+
+    #: Who could leave.
+    entries: Entries
+    #: What that would free.
+    sums: Sums
+    #: int64[ask, resource]: what one pod takes, by number.
+    asks: npt.NDArray[np.int64]
+    #: int64[resource]: the most that a pod takes which may be asked.
+    largest: npt.NDArray[np.int64]
+
+
+def search(index: Index, wanted: Wanted, limits: Limits) -> Hit | None:
+    """The best node for a pod, the first slot of those that are equally good, or ``None``."""
+    best: tuple[Key, int, Walked] | None = None
+    seen = np.zeros(len(wanted.admitted), np.bool_)
+    sums, looked = index.sums, 0
+    once = sums.safe is sums.below or limits.hard
+    for phase, extra in enumerate((sums.safe,) if once else (sums.safe, sums.below)):
+        q = _lowest(sums, extra, wanted) if phase == 0 else wanted.bands - 1
+        for band in range(max(q, min(limits.from_band, wanted.bands - 1)), wanted.bands):
+            slots = np.flatnonzero(_enough(sums, extra[band], wanted) & ~seen)
+            slots = np.roll(slots, -int(np.searchsorted(slots, limits.offset)))
+            top = int(sums.edges[band]) + 1 if phase == 0 else None
+            for slot, walked in _walks(index, wanted, limits, slots, top):
+                seen[slot] = True
+                if walked is None:
+                    continue
+                looked += 1
+                found = (walked.key, slot, walked)
+                if best is None or _order(found) < _order(best):
+                    best = found
+                if looked >= limits.most:
+                    break
+            if best is not None and (looked >= limits.most or _is_final(best[0], sums, band)):
+                return _hit(index, best)
+        if best is not None and best[0][0] == 0:
+            break
+    return None if best is None else _hit(index, best)
+
+
+def set_arrays(sets: Sequence[tuple[int, ...]]) -> SetArrays:
+    """Sets of budgets as arrays."""
+    first = np.zeros(len(sets) + 1, np.int32)
+    first[1:] = np.cumsum([len(each) for each in sets])
+    return SetArrays(first, np.array([n for each in sets for n in each], np.int32))
+
+
+def standing_of(
+    arrays: SetArrays, left: npt.NDArray[np.int64], most: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    """uint8[set]: what budgets mean for the pods under them.
+
+    Args:
+        arrays: sets of budgets.
+        left: int64[budget]: how many more pods may leave.
+        most: int64[budget]: how many pods a node has under it at most.
+    """
+    found = np.full(len(arrays.first) - 1, HARMLESS, np.uint8)
+    if len(arrays.items):
+        held = np.flatnonzero(np.diff(arrays.first))
+        starts = arrays.first[held]
+        short = np.logical_or.reduceat((left < most)[arrays.items], starts)
+        spent = np.logical_or.reduceat((left <= 0)[arrays.items], starts)
+        found[held] = np.where(short, np.where(spent, SPENT, DOUBTFUL), HARMLESS)
+    return found
+
+
+def walk(index: Index, wanted: Wanted, limits: Limits, slot: int) -> Walked | None:
+    """Who must leave one slot; ``None`` where even all who may be asked are not enough."""
+    entries, asks = index.entries, index.asks[:, wanted.columns]
+    first, last = _range(entries, slot, wanted.priority)
+    places = range(first, last)
+    kind, ask = entries.kind[slot], entries.ask[slot]
+    breaks = _breaking(entries, limits, slot, places)
+    mine = [k for k in places if kind[k] == MAY_BE_ASKED and not (limits.hard and k in breaks)]
+    waiting = [k for k in places if kind[k] == NOMINEE]
+    going = [k for k in places if kind[k] == LEAVING]
+    room = index.sums.free[wanted.columns, slot].copy()
+    for k in (*mine, *waiting, *going):
+        room += asks[ask[k]]
+    if (room < wanted.need).any():
+        return None
+    order = sorted(mine, key=lambda k: k not in breaks)
+    chosen: list[int] = []
+    for k in (*order, *waiting):
+        less = room - asks[ask[k]]
+        if (less >= wanted.need).all():
+            room = less
+        else:
+            chosen.append(k)
+    victims = sorted(k for k in chosen if kind[k] == MAY_BE_ASKED)
+    beyond = tuple(k for k in victims if k in breaks)
+    key = _key(entries, slot, victims, len(beyond))
+    return Walked(key, tuple(victims), beyond, tuple(k for k in chosen if kind[k] == NOMINEE))
+
+
+def _key(entries: Entries, slot: int, victims: Sequence[int], violations: int) -> Key:
+    if not victims:
+        return (0, NO_TOP, 0, 0, 0.0)
+    priorities = [int(entries.priority[slot, k]) for k in victims]
+    total = sum(each + TO_POSITIVE for each in priorities)
+    return (
+        violations,
+        priorities[0],
+        total,
+        len(victims),
+        -float(entries.start[slot, victims[0]]),
+    )
+
+
+def _breaking(entries: Entries, limits: Limits, slot: int, places: range) -> set[int]:
+    """Positions whose leaving breaks a budget, leaving in the order of importance."""
+    if not len(limits.left):
+        return set()
+    left = limits.left.copy()
+    found = set()
+    for k in places:
+        numbers = list(limits.sets[int(entries.budget[slot, k])])
+        left[numbers] -= 1
+        if numbers and (left[numbers] < 0).any():
+            found.add(k)
+    return found
+
+
+def _range(entries: Entries, slot: int, limit: int) -> tuple[int, int]:
+    """Positions of the entries with a priority below a limit."""
+    last = int(entries.length[slot])
+    return int(
+        np.searchsorted(-entries.priority[slot, :last].astype(np.int64), -limit, "right")
+    ), last
+
+
+def _enough(sums: Sums, extra: npt.NDArray[np.int64], wanted: Wanted) -> npt.NDArray[np.bool_]:
+    """bool[slot]: nodes that have enough once ``extra`` is free too."""
+    mask = wanted.admitted.astype(np.bool_)
+    for column, need in zip(wanted.columns, wanted.need, strict=True):
+        mask &= sums.free[column] + extra[column] >= need
+    return mask
+
+
+def _lowest(sums: Sums, extra: npt.NDArray[np.int64], wanted: Wanted) -> int:
+    """The lowest band at which some node has enough; the number of bands where there is none."""
+    if wanted.bands == 0 or not _enough(sums, extra[wanted.bands - 1], wanted).any():
+        return wanted.bands
+    low, high = 0, wanted.bands - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _enough(sums, extra[middle], wanted).any():
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _walks(
+    index: Index,
+    wanted: Wanted,
+    limits: Limits,
+    slots: npt.NDArray[np.int64],
+    top: int | None,
+) -> list[tuple[int, Walked | None]]:
+    """Walk many slots; where that is all there is to it, together and by entries below ``top``.
+
+    Slots that may do at a higher band are left out.
+    """
+    entries = index.entries
+    held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
+    low = held & (entries.priority[slots] < wanted.priority)
+    odd = entries.odd[slots] > 0
+    if top is None:
+        odd[:] = True
+    else:
+        low &= entries.priority[slots] < top
+        odd |= (low & (limits.standing[entries.budget[slots]] == DOUBTFUL)).any(axis=1)
+        low &= limits.standing[entries.budget[slots]] == HARMLESS
+    found: dict[int, Walked | None] = {}
+    for slot in slots[odd].tolist():
+        found[slot] = walk(index, wanted, limits, slot)
+    found.update(_together(index, wanted, slots[~odd], low[~odd]))
+    return [(slot, found[slot]) for slot in slots.tolist() if slot in found]
+
+
+def _together(
+    index: Index, wanted: Wanted, slots: npt.NDArray[np.int64], low: npt.NDArray[np.bool_]
+) -> dict[int, Walked]:
+    """``walk`` for slots where no budget is broken, one of the ``low`` entries at a time."""
+    entries, asks = index.entries, index.asks[:, wanted.columns]
+    taken = np.where(low[:, :, None], asks[entries.ask[slots]], 0)
+    room = index.sums.free[wanted.columns][:, slots].T + taken.sum(axis=1)
+    enough = (room >= wanted.need).all(axis=1)
+    chosen = np.zeros_like(low)
+    for k in range(low.shape[1]):
+        if not low[:, k].any():
+            continue
+        less = room - taken[:, k]
+        spared = (less >= wanted.need).all(axis=1)
+        room[spared] = less[spared]
+        chosen[:, k] = low[:, k] & ~spared
+    found = {}
+    for at in np.flatnonzero(enough).tolist():
+        slot, victims = int(slots[at]), tuple(np.flatnonzero(chosen[at]).tolist())
+        found[slot] = Walked(_key(entries, slot, victims, 0), victims, (), ())
+    return found
+
+
+def _order(found: tuple[Key, int, Walked]) -> tuple[Key, int]:
+    return found[0], found[1]
+
+
+def _is_final(key: Key, sums: Sums, band: int) -> bool:
+    """Whether no node of a higher band can be better."""
+    return key[0] == 0 and key[1] <= int(sums.edges[band])
+
+
+def _hit(index: Index, best: tuple[Key, int, Walked]) -> Hit:
+    key, slot, walked = best
+    rows = index.entries.row[slot]
+    return Hit(
+        slot,
+        key,
+        tuple(int(rows[k]) for k in walked.victims),
+        frozenset(int(rows[k]) for k in walked.beyond),
+        tuple(int(rows[k]) for k in walked.displaced),
+    )

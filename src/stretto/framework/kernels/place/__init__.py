@@ -1,0 +1,1 @@
+"""Compiled kernels: scores of slots and blocks, rows of classes, and the placing loop."""

@@ -1,0 +1,156 @@
+"""Compiled scores of the 64 slots of a block, for plain profiles.
+
+One vectorised loop does amounts, eligibility and the pair score; what a few classes ask beside that
+(further amounts, ports, devices, static rows) narrows the values afterwards. int32 and float32
+throughout: eight slots go at once, and a wider type would halve that.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from stretto.framework.kernels.place.slot_value import has_devices
+from stretto.state.rows.slots import BLOCK
+
+_FLAGS: Any = {"error_model": "numpy", "cache": True, "nogil": True}
+_INTO: Any = {"error_model": "numpy", "cache": True, "nogil": True, "forceinline": True}
+ANY = -(1 << 31)
+"""An amount that every slot has: for classes that ask for fewer than three."""
+
+
+@njit(**_INTO)
+def _unit_score(t0, t1):
+    """``pair_score`` where both columns, least and balanced weigh 1 and most 0, to the last bit."""
+    zero, full, half = np.float32(0.0), np.float32(100.0), np.float32(0.5)
+    t0 = min(max(t0, zero), full)
+    t1 = min(max(t1, zero), full)
+    return np.int32(np.int32((t0 + t1) * half) + np.int32(full - abs(t0 - t1) * half))
+
+
+@njit(**_INTO)
+def _pair_score(t0, t1, weights):
+    """``kernels_point.pair_score``, kept to 32 bits so that eight slots go at once."""
+    w0, w1, least, most, balanced = weights
+    zero, full, half = np.float32(0.0), np.float32(100.0), np.float32(0.5)
+    t0 = min(max(t0, zero), full)
+    t1 = min(max(t1, zero), full)
+    free = (t0 * w0 + t1 * w1) * (np.float32(1.0) / (w0 + w1))
+    gap = full - abs(t0 - t1) * half
+    total = np.int32(least * np.int32(free)) + np.int32(most * np.int32(full - free))
+    return np.int32(np.int32(total) + np.int32(balanced * np.int32(gap)))
+
+
+@njit(**_INTO)
+def unit_top(low, free, percent, eligible, ask):
+    """The best of a block under the default weights; nothing but amounts and eligibility."""
+    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = ask
+    top = np.int32(0)
+    for j in range(BLOCK):
+        s = low + np.uint64(j)
+        t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
+        t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
+        fits = (
+            (eligible[e, s] != 0) & (free[c0, s] >= a0) & (free[c1, s] >= a1) & (free[c2, s] >= a2)
+        )
+        score = np.int32(_unit_score(t0, t1) + base)
+        top = np.int32(max(top, score if fits else np.int32(0)))
+    return top
+
+
+@njit(**_INTO)
+def block_values(values, low, free, percent, eligible, ask, weights, unit):
+    """Each slot of a block into ``values``: amounts and eligibility."""
+    e, base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1 = ask
+    for j in range(BLOCK):
+        s = low + np.uint64(j)
+        t0 = np.float32(np.int32(free[g0, s] - q0)) * percent[g0, s]
+        t1 = np.float32(np.int32(free[g1, s] - q1)) * percent[g1, s]
+        fits = (
+            (eligible[e, s] != 0) & (free[c0, s] >= a0) & (free[c1, s] >= a1) & (free[c2, s] >= a2)
+        )
+        score = _unit_score(t0, t1) if unit else _pair_score(t0, t1, weights)
+        values[j] = np.int32(score + base) if fits else np.int32(0)
+
+
+@njit(**_FLAGS)
+def narrow_block(values, low, classes, static, c, state):
+    """What amounts and eligibility do not say: further amounts, ports, devices, static rows."""
+    free, ports = state[0], state[2]
+    score, row = static.score, classes.score_row[c]
+    if static.uniform[row] < 0:
+        for j in range(BLOCK):
+            values[j] += np.int32(score[row, low + np.uint64(j)]) * np.int32(values[j] > 0)
+    extra, row = static.extra, classes.extra_row[c]
+    if row >= 0:
+        for j in range(BLOCK):
+            more = np.int32(extra[row, low + np.uint64(j)])
+            values[j] = np.int32(values[j] + more) * np.int32((values[j] > 0) & (more >= 0))
+    column, amount = classes.column, classes.amount
+    for i in range(3, classes.requests[c]):
+        r, least = np.uint64(column[c, i]), amount[c, i]
+        for j in range(BLOCK):
+            values[j] *= np.int32(free[r, low + np.uint64(j)] >= least)
+    p = classes.port_row[c]
+    conflict = static.port_conflict
+    if p > 0:
+        for w in range(ports.shape[0]):
+            mask = conflict[p, w]
+            if mask != np.uint64(0):
+                for j in range(BLOCK):
+                    values[j] *= np.int32(ports[w, low + np.uint64(j)] & mask == np.uint64(0))
+    wanted, models = classes.device[c], classes.models[c]
+    if wanted[0] + wanted[4] > 0:
+        for j in range(BLOCK):
+            s = low + np.uint64(j)
+            if values[j] > 0 and not has_devices(state[3], state[4], state[5], s, wanted, models):
+                values[j] = 0
+
+
+@njit(**_INTO)
+def top_of(values):
+    """The best of a block."""
+    top = np.int32(0)
+    for j in range(BLOCK):
+        top = np.int32(max(top, values[j]))
+    return top
+
+
+@njit(**_INTO)
+def ask_of(classes, static, pair, c):
+    """What a class asks, as scalars: eligibility row, least score, amounts, scored columns."""
+    n, column, amount = classes.requests[c], classes.column, classes.amount
+    none = np.int32(ANY)
+    i1, i2 = min(1, n - 1), min(2, n - 1)
+    c0 = np.uint64(column[c, 0]) if n > 0 else np.uint64(0)
+    c1 = np.uint64(column[c, i1]) if n > 0 else np.uint64(0)
+    c2 = np.uint64(column[c, i2]) if n > 0 else np.uint64(0)
+    a0 = amount[c, 0] if n > 0 else none
+    a1 = amount[c, i1] if n > 0 else none
+    a2 = amount[c, i2] if n > 0 else none
+    q0, q1 = classes.ask[c, pair.first], classes.ask[c, pair.second]
+    g0, g1 = np.uint64(pair.first), np.uint64(pair.second)
+    base = np.int32(1 + max(static.uniform[classes.score_row[c]], 0))
+    return np.uint64(classes.filter_row[c]), base, c0, c1, c2, a0, a1, a2, g0, g1, q0, q1
+
+
+@njit(**_INTO)
+def is_narrow(classes, static, c):
+    """Whether a class is judged by more than three amounts and its eligibility."""
+    device = classes.device
+    return (
+        classes.requests[c] > 3
+        or static.uniform[classes.score_row[c]] < 0
+        or classes.extra_row[c] >= 0
+        or classes.port_row[c] > 0
+        or device[c, 0] + device[c, 4] > 0
+    )
+
+
+@njit(**_INTO)
+def rates_of(pair):
+    """Weights of the pair score, and whether they are the default ones."""
+    w0, w1, least = pair.first_weight, pair.second_weight, pair.least
+    most, balanced = pair.most, pair.balanced
+    unit = w0 == 1 and w1 == 1 and least == 1 and most == 0 and balanced == 1
+    return (w0, w1, least, most, balanced), unit

@@ -1,0 +1,1 @@
+"""Compiled kernels that search for preemption victims."""

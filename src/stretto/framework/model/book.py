@@ -1,0 +1,160 @@
+"""Pods of a cluster's rows as the plugins read them: each record is read once, for all shards.
+
+Pods of one template share one body in embedded stores, so a body that was read before is found by
+its bytes. What the row knows better than the body (name, uid, resolved priority) wins. A pod on a
+node whose body cannot be read still takes what the ledger charges for it.
+"""
+
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from stretto.api import codec
+from stretto.api.types.pod import Container, Pod, PodSpec
+from stretto.api.wire.meta import ObjectMeta
+from stretto.api.wire.quantity import CPU
+from stretto.api.wire.resources import ResourceList, ResourceRequirements
+from stretto.base.errors import InputError
+from stretto.framework.model.pod_facts import Compiler, PodFacts
+from stretto.state.cluster.cluster import Cluster
+
+BODIES_KEPT: Final = 4096
+"""Bodies kept with what was read; beyond it all are forgotten and read again when asked for."""
+
+
+class Record(Protocol):
+    """What is read of a pod's record."""
+
+    @property
+    def body(self) -> bytes:
+        """The pod's JSON."""
+        ...
+
+    @property
+    def deleting(self) -> str:
+        """When its deletion was asked for; empty while it is wanted."""
+        ...
+
+
+class Entry(NamedTuple):
+    """What was read of one pod."""
+
+    #: The record that was read.
+    record: Record | None
+    #: The resolved priority that it had then.
+    priority: int
+    #: The pod; a stand-in where it cannot be read.
+    facts: PodFacts
+    #: What is wrong with it; empty where it can be read.
+    fault: str
+
+
+class Book:
+    """Facts of pods by row."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Read the pods of a cluster whose objects are kept whole."""
+        self._cluster = cluster
+        self._compiler = Compiler()
+        self._entries: dict[str, Entry] = {}
+        self._bodies: dict[bytes, Pod | str] = {}
+
+    def facts(self, row: int) -> PodFacts:
+        """The pod of a row as it is now; the same object as long as nothing has changed."""
+        return self._entry(row).facts
+
+    def fault(self, row: int) -> str:
+        """What is wrong with the pod of a row; empty where it can be read."""
+        return self._entry(row).fault
+
+    def entry(self, row: int) -> tuple[PodFacts, str]:
+        """The pod of a row, and what is wrong with it."""
+        found = self._entry(row)
+        return found.facts, found.fault
+
+    def _entry(self, row: int) -> Entry:
+        pods, records = self._cluster.pods, self._cluster.records
+        uid = pods.uid[row]
+        record, priority = records.get(uid), int(pods.priority[row])
+        kept = self._entries.get(uid)
+        if kept is not None and kept.priority == priority and _says_the_same(kept.record, record):
+            return kept
+        if len(self._entries) > 2 * len(records) + BODIES_KEPT:
+            self._entries = {key: each for key, each in self._entries.items() if key in records}
+        made = self._read(row, record, priority)
+        if kept is not None and not (made.fault or kept.fault) and _equal(kept.facts, made.facts):
+            made = made._replace(facts=kept.facts)
+        self._entries[uid] = made
+        return made
+
+    def _read(self, row: int, record: Record | None, priority: int) -> Entry:
+        found = self._pod(record.body) if record is not None else "its record is not kept"
+        fault = found if isinstance(found, str) else ""
+        pod = self._stand_in(row) if isinstance(found, str) else found
+        pods = self._cluster.pods
+        meta = msgspec.structs.replace(
+            pod.metadata,
+            namespace=pods.namespace[row],
+            name=pods.name[row],
+            uid=pods.uid[row],
+            deletion_timestamp=(record and record.deleting) or pod.metadata.deletion_timestamp,
+        )
+        facts = self._compiler.facts(msgspec.structs.replace(pod, metadata=meta))
+        facts.priority = priority
+        return Entry(record, priority, facts, fault)
+
+    def _pod(self, body: bytes) -> Pod | str:
+        """A pod of a body, or why it cannot be read; what only people read is left out."""
+        found = self._bodies.get(body)
+        if found is None:
+            if len(self._bodies) >= BODIES_KEPT:
+                self._bodies.clear()
+            try:
+                found = self._read_body(body)
+                if found.metadata.managed_fields is not msgspec.UNSET:
+                    meta = msgspec.structs.replace(found.metadata, managed_fields=msgspec.UNSET)
+                    found = msgspec.structs.replace(found, metadata=meta)
+            except InputError as error:
+                found = str(error)
+            self._bodies[body] = found
+        return found
+
+    def _read_body(self, body: bytes) -> Pod:
+        """A pod of a body.
+
+        Raises:
+            InputError: it cannot be read; says which field.
+        """
+        return codec.decode_as(Pod, body, "pod")
+
+    def _stand_in(self, row: int) -> Pod:
+        """A pod that takes what the ledger charges."""
+        cluster = self._cluster
+        pod = cluster.classes[int(cluster.pods.class_id[row])]
+        names = cluster.ledger.resources.names
+        amounts: ResourceList = {}
+        for column, amount in pod.requests:
+            name = names[column]
+            amounts[name] = f"{amount}m" if name == CPU else str(amount)
+        asked = ResourceRequirements(requests=amounts)
+        return Pod(ObjectMeta(), PodSpec(containers=(Container("stand-in", resources=asked),)))
+
+
+def _says_the_same(one: Record | None, other: Record | None) -> bool:
+    """Whether two records differ at most in what a bind writes."""
+    if one is other:
+        return True
+    if one is None or other is None:
+        return False
+    return one.body is other.body and one.deleting == other.deleting
+
+
+def _equal(one: PodFacts, other: PodFacts) -> bool:
+    """Whether plugins would read the same in both."""
+    return (
+        one.shape is other.shape
+        and one.labels == other.labels
+        and (one.priority, one.start, one.terminating)
+        == (other.priority, other.start, other.terminating)
+        and one.pod.metadata.owner_references == other.pod.metadata.owner_references
+    )

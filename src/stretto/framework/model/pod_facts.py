@@ -1,0 +1,190 @@
+"""A pod as the plugins read it: the wire object and what is worked out from it once.
+
+What follows from the spec alone (and the namespace) is a ``Shape``, shared by all pods of the same
+spec: a controller's thousand pods are compiled once.
+"""
+
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from stretto.api.types import effective_requests
+from stretto.api.types.effective_requests import HostPort
+from stretto.api.types.heads import image_name
+from stretto.api.types.pod import Pod
+from stretto.base.errors import InputError
+from stretto.framework.model import requests
+from stretto.framework.model.requests import Amounts
+from stretto.framework.model.terms import NO_TERMS, Terms, terms_of
+
+NEVER_STARTED: Final = 2**63 - 1
+"""Start of a pod that has not started: later than all others, as upstream takes the present."""
+SHAPES_KEPT: Final = 1 << 14
+"""Compiled specs kept; beyond it all are forgotten and made again when asked for."""
+
+PodKey = tuple[str, str, str]
+"""Namespace, name and uid: a pod that comes again under its name is another pod."""
+
+
+class Shape:
+    """What follows from a pod's spec and namespace."""
+
+    def __init__(self, pod: Pod) -> None:
+        """Note the pod; parts are worked out when first asked for."""
+        self._pod = pod
+
+    @cached_property
+    def filter_requests(self) -> Amounts:
+        """What must be free."""
+        return requests.filter_requests(self._pod)
+
+    @cached_property
+    def fit_score(self) -> tuple[int, int]:
+        """Amounts of cpu and memory for the least-allocated score."""
+        return requests.fit_score_requests(self._pod)
+
+    @cached_property
+    def balance(self) -> tuple[int, int]:
+        """Amounts of cpu and memory for the balance score."""
+        return requests.balance_requests(self._pod)
+
+    @cached_property
+    def running(self) -> tuple[Amounts, int, int]:
+        """What the pod takes on a node, and cpu and memory as the score sees them."""
+        return requests.running(self._pod)
+
+    @cached_property
+    def ports(self) -> tuple[HostPort, ...]:
+        """Ports of the node."""
+        return effective_requests.host_ports(self._pod.spec)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Terms of pod affinity; none where one is malformed."""
+        return NO_TERMS if self.malformed else terms_of(self._pod)
+
+    @cached_property
+    def malformed(self) -> str:
+        """What is wrong with the terms of pod affinity; empty where nothing is."""
+        try:
+            terms_of(self._pod)
+        except InputError as error:
+            return str(error)
+        return ""
+
+    @cached_property
+    def claims(self) -> tuple[tuple[str, bool], ...]:
+        """Names of the claims mentioned, and whether each is made for the pod (a suffix then)."""
+        found: list[tuple[str, bool]] = []
+        for volume in self._pod.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                found.append((volume.persistent_volume_claim.claim_name, False))
+            elif volume.ephemeral is not None:
+                found.append((volume.name, True))
+        return tuple(found)
+
+    @cached_property
+    def node_key(self) -> bytes:
+        """Equal for pods whose node selector and required node affinity are the same."""
+        affinity = self._pod.spec.affinity
+        nodes = affinity.node_affinity if affinity is not None else None
+        return msgspec.json.encode(
+            (self._pod.spec.node_selector, nodes.required if nodes is not None else None)
+        )
+
+    @cached_property
+    def preferred_key(self) -> bytes:
+        """Equal for pods whose preferred node affinity is the same; empty without any."""
+        affinity = self._pod.spec.affinity
+        if affinity is None or affinity.node_affinity is None:
+            return b""
+        preferred = affinity.node_affinity.preferred
+        return msgspec.json.encode(preferred) if preferred else b""
+
+    @cached_property
+    def toleration_key(self) -> bytes:
+        """Equal for pods that tolerate the same."""
+        tolerations = self._pod.spec.tolerations
+        return msgspec.json.encode(tolerations) if tolerations else b""
+
+    @cached_property
+    def images(self) -> tuple[str, ...]:
+        """Images by their full names, init containers first."""
+        spec = self._pod.spec
+        return tuple(image_name(each.image) for each in (*spec.init_containers, *spec.containers))
+
+    @cached_property
+    def mounts(self) -> tuple[str, ...]:
+        """Images that are volumes, by their full names."""
+        found = [each.image for each in self._pod.spec.volumes if each.image is not None]
+        return tuple(image_name(each.reference) for each in found)
+
+
+def key_of(pod: Pod) -> PodKey:
+    """Who a pod is."""
+    meta = pod.metadata
+    return meta.namespace, meta.name, meta.uid
+
+
+class PodFacts:
+    """One pod."""
+
+    __slots__ = ("key", "labels", "namespace", "pod", "priority", "shape", "start", "terminating")
+
+    def __init__(self, pod: Pod, shape: Shape) -> None:
+        """Read a pod's identity."""
+        meta = pod.metadata
+        #: The wire object.
+        self.pod = pod
+        #: What follows from its spec.
+        self.shape = shape
+        #: Its namespace.
+        self.namespace = meta.namespace
+        #: Who it is.
+        self.key = key_of(pod)
+        #: Its labels.
+        self.labels = meta.labels
+        #: Its priority; 0 when none was resolved.
+        self.priority = pod.spec.priority or 0
+        #: When a node started it, in microseconds; ``NEVER_STARTED`` if none has.
+        self.start = started(pod.status.start_time)
+        #: Whether its deletion was asked for.
+        self.terminating = meta.deletion_timestamp is not None
+
+    def claim_names(self) -> list[tuple[str, bool]]:
+        """Claims of the pod, and whether each was made for it."""
+        _, name, _ = self.key
+        return [(f"{name}-{each}" if own else each, own) for each, own in self.shape.claims]
+
+
+class Compiler:
+    """Makes facts of pods; equal specs are compiled once."""
+
+    def __init__(self) -> None:
+        """Start with nothing compiled."""
+        self._shapes: dict[tuple[str, bytes], Shape] = {}
+
+    def facts(self, pod: Pod) -> PodFacts:
+        """What the plugins read of a pod."""
+        status = pod.status
+        if status.container_statuses or status.init_container_statuses or status.resources:
+            return PodFacts(pod, Shape(pod))
+        spec = pod.spec
+        if spec.node_name:
+            spec = msgspec.structs.replace(spec, node_name="")
+        key = (pod.metadata.namespace, msgspec.json.encode(spec))
+        shape = self._shapes.get(key)
+        if shape is None:
+            if len(self._shapes) >= SHAPES_KEPT:
+                self._shapes.clear()
+            shape = self._shapes[key] = Shape(pod)
+        return PodFacts(pod, shape)
+
+
+def started(time: str | None) -> int:
+    """An RFC 3339 time in microseconds."""
+    if time is None:
+        return NEVER_STARTED
+    return round(datetime.fromisoformat(time).timestamp() * 1e6)

@@ -1,0 +1,100 @@
+"""What a pod takes, in the four ways in which kube-scheduler adds it up.
+
+The filter counts pod-level requests; the least-allocated score of a pending pod does not, but
+gives every container that is silent a default; running pods count what a resize has in force.
+The sums are upstream's ``PodRequests`` with its options, in thousandths, rounded once at the end.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from stretto.api.types import effective_requests
+from stretto.api.types.pod import Container, Pod
+
+Amounts = dict[str, int]
+
+DEFAULT_CPU: Final = 100
+"""Thousandths of a core that scores assume of a container that asks for none."""
+DEFAULT_MEMORY: Final = 200 * 1024 * 1024
+"""Bytes that scores assume of a container that asks for none."""
+DEFAULTS: Final[Mapping[str, int]] = {"cpu": DEFAULT_CPU, "memory": DEFAULT_MEMORY * 1000}
+"""Both, in thousandths."""
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+STORAGE: Final = "ephemeral-storage"
+
+
+class Counting(NamedTuple):
+    """How to add up."""
+
+    #: Whether what the node has in force counts (pods under resize).
+    status: bool = True
+    #: Whether pod-level requests stand in for the containers'.
+    pod_level: bool = True
+    #: What a container that does not name a resource counts with, in thousandths.
+    missing: Mapping[str, int] = {}
+
+
+def is_scalar(name: str) -> bool:
+    """Whether nodes count a resource beside cpu, memory and storage."""
+    if name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name:
+        return True
+    return "/" in name and not name.startswith("requests.")
+
+
+def filter_requests(pod: Pod) -> Amounts:
+    """What a pending pod must find free."""
+    return rounded(total(pod, Counting(status=False)))
+
+
+def fit_score_requests(pod: Pod) -> tuple[int, int]:
+    """Amounts of cpu and memory that the least-allocated score adds for a pending pod."""
+    sums = rounded(total(pod, Counting(status=False, pod_level=False, missing=DEFAULTS)))
+    return sums.get(CPU, 0), sums.get(MEMORY, 0)
+
+
+def balance_requests(pod: Pod) -> tuple[int, int]:
+    """Amounts of cpu and memory that the balance score adds for a pending pod."""
+    sums = rounded(total(pod, Counting()))
+    return sums.get(CPU, 0), sums.get(MEMORY, 0)
+
+
+def running(pod: Pod) -> tuple[Amounts, int, int]:
+    """What a pod on a node takes; and cpu and memory as the least-allocated score sees them."""
+    plain = total(pod, Counting())
+    missing = DEFAULTS
+    if asks_as_a_whole(pod):
+        missing = {name: each for name, each in DEFAULTS.items() if name not in plain}
+    seen = rounded(total(pod, Counting(missing=missing)) if missing else plain)
+    return rounded(plain), seen.get(CPU, 0), seen.get(MEMORY, 0)
+
+
+def asks_as_a_whole(pod: Pod) -> bool:
+    """Whether a pod has pod-level requests."""
+    whole = pod.spec.resources
+    return whole is not None and any(map(effective_requests.is_pod_level, whole.requests))
+
+
+def rounded(sums: Mapping[str, int]) -> Amounts:
+    """Thousandths as nodes count: cpu as it is, the rest in units, rounded up."""
+    return {name: each if name == CPU else -(-each // 1000) for name, each in sums.items()}
+
+
+def total(pod: Pod, how: Counting) -> Amounts:
+    """The sum over a pod, in thousandths."""
+    standing = effective_requests.in_force(pod) if how.status else {}
+
+    def asked(container: Container, where: str) -> Mapping[str, int]:
+        """What one container counts with, defaults where it is silent."""
+        return {**how.missing, **effective_requests.asked_by(container, standing, where)}
+
+    whole = _whole(pod, standing) if how.pod_level and asks_as_a_whole(pod) else {}
+    return effective_requests.summed(pod.spec, asked, whole)
+
+
+def _whole(pod: Pod, standing: Mapping[str, Amounts]) -> Amounts:
+    """Pod-level requests, or what is in force of them."""
+    assert pod.spec.resources is not None
+    asked = effective_requests.thousandths(pod.spec.resources.requests, "resources.requests")
+    counted = standing.get("", asked)
+    return {name: counted.get(name, 0) for name in asked if effective_requests.is_pod_level(name)}

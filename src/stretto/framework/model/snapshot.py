@@ -1,0 +1,210 @@
+"""A cluster as the exact path sees it: nodes in columns, pods on them, all other objects.
+
+Kept up to date change by change. ``assume`` puts a decided pod on its node at once, so that the
+next decision counts it; ``forget`` takes it away again.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Final, TypeVar
+
+import numpy as np
+
+from stretto.api.types.core import Node
+from stretto.api.types.effective_requests import ANY_ADDRESS, HostPort
+from stretto.api.types.pod import Pod
+from stretto.api.wire.meta import Wire
+from stretto.framework.model.nodes import NodeColumns, longer
+from stretto.framework.model.pod_facts import Compiler, PodFacts, PodKey, key_of
+from stretto.framework.model.requests import is_scalar
+from stretto.framework.model.status import BoolArray, IntArray
+from stretto.framework.model.tallies import Population
+from stretto.state.ingest.new_pods import FINISHED
+from stretto.state.objects import Objects
+
+_K = TypeVar("_K")
+
+COUNTED: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""Resources counted although they are no scalar resources."""
+
+
+class Snapshot:
+    """Nodes, pods and objects of one cluster."""
+
+    def __init__(
+        self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), objects: Iterable[Wire] = ()
+    ) -> None:
+        """Take a cluster; pods name their nodes, and those on unknown nodes are passed over."""
+        #: Everything else but pods.
+        self.objects = Objects(objects)
+        #: Compiled specs.
+        self.compiler = Compiler()
+        #: Pods by the name of the node that is kept for them while others leave it.
+        self.nominated: dict[str, list[PodFacts]] = {}
+        self._empty()
+        self.put_nodes(nodes)
+        for pod in pods:
+            self.add_pod(pod)
+
+    def _empty(self) -> None:
+        """No node and no pod."""
+        #: Nodes.
+        self.nodes = NodeColumns()
+        #: Pods counted by labels and by terms.
+        self.population = Population()
+        #: Pods by node, in the order they came.
+        self.pods_on: list[list[PodFacts]] = []
+        #: Node by pod.
+        self.node_of: dict[PodKey, int] = {}
+        #: int64[n] by resource: what pods take.
+        self.used: dict[str, IntArray] = {}
+        #: int64[n]: cpu that pods take, with the defaults of scores.
+        self.seen_cpu: IntArray = np.zeros(0, np.int64)
+        #: int64[n]: memory that pods take, with the defaults of scores.
+        self.seen_memory: IntArray = np.zeros(0, np.int64)
+        #: int64[n]: pods.
+        self.pod_count: IntArray = np.zeros(0, np.int64)
+        #: int64[n]: zeros, for a count of no pods.
+        self.no_pods: IntArray = np.zeros(0, np.int64)
+        #: Pods by claim.
+        self.claim_users: dict[tuple[str, str], int] = {}
+        #: Nodes on which pods with volumes came or went, until somebody has read them.
+        self.volumes_moved: set[int] = set()
+        #: Pods by node's port and node.
+        self.port_users: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
+
+    def put_nodes(self, nodes: Iterable[Node]) -> None:
+        """Add nodes; one with a known name replaces its namesake, whose pods stay."""
+        self.nodes.put(nodes)
+        more = self.nodes.count - len(self.pods_on)
+        if not more:
+            return
+        self.pods_on += [[] for _ in range(more)]
+        self.population.grow(self.nodes.count)
+        for resource, column in self.used.items():
+            self.used[resource] = longer(column, more)
+        self.seen_cpu = longer(self.seen_cpu, more)
+        self.seen_memory = longer(self.seen_memory, more)
+        self.pod_count = longer(self.pod_count, more)
+        self.no_pods = longer(self.no_pods, more)
+
+    def remove_node(self, name: str) -> None:
+        """Forget a node and its pods."""
+        self.remove_nodes((name,))
+
+    def remove_nodes(self, names: Collection[str]) -> None:
+        """Forget nodes and their pods: all columns are made again, for nodes seldom go."""
+        gone = {self.nodes.index[name] for name in names if name in self.nodes.index}
+        if not gone:
+            return
+        kept = [at for at in range(self.nodes.count) if at not in gone]
+        nodes = [self.nodes.objects[at] for at in kept]
+        pods = [self.pods_on[at] for at in kept]
+        self._empty()
+        self.put_nodes(nodes)
+        for at, those in enumerate(pods):
+            for each in those:
+                self._place(each, at, 1)
+
+    def add_pod(self, pod: Pod) -> None:
+        """Add a running pod to the node that it names, in place of what was known of it.
+
+        One that is over takes nothing any more.
+        """
+        key = key_of(pod)
+        if key in self.node_of:
+            self.forget(key)
+        if pod.status.phase in FINISHED:
+            return
+        position = self.nodes.index.get(pod.spec.node_name)
+        if position is not None:
+            self._place(self.compiler.facts(pod), position, 1)
+
+    def assume(self, pod: PodFacts, node: str) -> None:
+        """Count a decided pod on its node."""
+        self._place(pod, self.nodes.index[node], 1)
+
+    def leave(self, pod: PodFacts) -> None:
+        """Take a pod away, if it is there."""
+        node = self.node_of.get(pod.key)
+        if node is not None and any(each is pod for each in self.pods_on[node]):
+            self._place(pod, node, -1)
+
+    def forget(self, key: PodKey) -> None:
+        """Take a pod away by its key."""
+        node = self.node_of[key]
+        facts = next(each for each in self.pods_on[node] if each.key == key)
+        self._place(facts, node, -1)
+
+    def nominate(self, pod: PodFacts, node: str) -> None:
+        """Keep a node for a pod: those of its priority or less must fit beside it."""
+        self.nominated.setdefault(node, []).append(pod)
+
+    def unnominate(self, pod: PodFacts, node: str) -> None:
+        """A node is kept for a pod no longer."""
+        left = [each for each in self.nominated.pop(node, []) if each is not pod]
+        if left:
+            self.nominated[node] = left
+
+    def ahead_of(self, pod: PodFacts) -> dict[int, list[PodFacts]]:
+        """Nominated pods that count for a pod, by node: of its priority or more."""
+        found: dict[int, list[PodFacts]] = {}
+        for name, pods in self.nominated.items():
+            position = self.nodes.index.get(name)
+            those = [e for e in pods if e.priority >= pod.priority and e.key != pod.key]
+            if position is not None and those:
+                found[position] = those
+        return found
+
+    def used_of(self, resource: str) -> IntArray:
+        """int64[n]: what pods take of a resource."""
+        found = self.used.get(resource)
+        return np.zeros(self.nodes.count, np.int64) if found is None else found
+
+    def port_taken(self, port: HostPort) -> BoolArray:
+        """bool[n]: nodes on which a port conflicts with a pod's."""
+        taken = np.zeros(self.nodes.count, np.bool_)
+        by_address = self.port_users.get((port.protocol, port.port), {})
+        for address, users in by_address.items():
+            if port.ip in (address, ANY_ADDRESS) or address == ANY_ADDRESS:
+                taken[list(users)] = True
+        return taken
+
+    def _place(self, pod: PodFacts, node: int, by: int) -> None:
+        self._count_amounts(pod, node, by)
+        if pod.pod.spec.volumes:
+            self.volumes_moved.add(node)
+        for name, own in pod.shape.claims:
+            if not own:
+                _count(self.claim_users, (pod.namespace, name), by)
+        if by > 0:
+            self.pods_on[node].append(pod)
+            self.node_of[pod.key] = node
+        else:
+            self.pods_on[node].remove(pod)
+            del self.node_of[pod.key]
+
+    def _count_amounts(self, pod: PodFacts, node: int, by: int) -> None:
+        """What a pod takes and holds, its volumes aside."""
+        amounts, cpu, memory = pod.shape.running
+        for resource, amount in amounts.items():
+            if resource in COUNTED or is_scalar(resource):
+                column = self.used.get(resource)
+                if column is None:
+                    column = self.used[resource] = np.zeros(self.nodes.count, np.int64)
+                column[node] += by * amount
+        self.seen_cpu[node] += by * cpu
+        self.seen_memory[node] += by * memory
+        self.pod_count[node] += by
+        self.population.count(pod, node, by)
+        for port in pod.shape.ports:
+            by_address = self.port_users.setdefault((port.protocol, port.port), {})
+            _count(by_address.setdefault(port.ip, {}), node, by)
+
+
+def _count(counts: dict[_K, int], key: _K, by: int) -> None:
+    """Count up or down; what is down to nothing is forgotten."""
+    left = counts.get(key, 0) + by
+    if left:
+        counts[key] = left
+    else:
+        del counts[key]

@@ -1,0 +1,144 @@
+"""What a pod wants of spreading, compiled: its own constraints, or the cluster's defaults.
+
+The filter and the score read the same constraints. A pod without any gets upstream's defaults (a
+skew of 3 over hosts and of 5 over zones, wishes both), for the pods that its services and its
+controller select.
+"""
+
+from typing import Final, NamedTuple
+
+from stretto.api.types.pod import TopologySpreadConstraint
+from stretto.api.types.workloads import ReplicaSet, ReplicationController, StatefulSet
+from stretto.api.wire import selectors
+from stretto.api.wire.meta import OwnerReference
+from stretto.api.wire.selectors import EVERYTHING, Operator, Rule, Selector
+from stretto.framework.model.eligible import required_nodes, untolerated
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import BoolArray, IntArray
+from stretto.state.objects import Objects
+
+HARD: Final = "DoNotSchedule"
+SOFT: Final = "ScheduleAnyway"
+HOSTNAME: Final = "kubernetes.io/hostname"
+ZONE: Final = "topology.kubernetes.io/zone"
+HOST_SKEW: Final = 3
+ZONE_SKEW: Final = 5
+CONTROLLERS: Final = {
+    ("v1", "ReplicationController"),
+    ("apps/v1", "ReplicaSet"),
+    ("apps/v1", "StatefulSet"),
+}
+"""Owners whose selectors the defaults use."""
+
+
+class Constraint(NamedTuple):
+    """One constraint."""
+
+    #: By how many pods two values may differ.
+    skew: int
+    #: The node label.
+    key: str
+    #: The pods that count.
+    selector: Selector
+    #: With fewer values than this the least count is taken as 0.
+    min_domains: int
+    #: Whether only nodes within the pod's node affinity count.
+    honour_affinity: bool
+    #: Whether only nodes whose taints the pod tolerates count.
+    honour_taints: bool
+
+    def eligible(self, pod: PodFacts, snapshot: Snapshot, among: BoolArray) -> BoolArray:
+        """bool[n]: nodes of a mask whose pods and values count."""
+        if self.honour_affinity and pod.shape.node_key != NO_NODE_KEY:
+            among = among & required_nodes(pod, snapshot.nodes)
+        if self.honour_taints:
+            among = among & ~untolerated(pod, snapshot.nodes)
+        return among
+
+    def counts(self, pod: PodFacts, snapshot: Snapshot) -> IntArray:
+        """int64[n]: pods of the namespace that match; an empty selector counts none."""
+        if self.selector == EVERYTHING:
+            return snapshot.no_pods
+        namespace, selector = pod.namespace, self.selector
+        return snapshot.population.tally(
+            ("spread", namespace, selector),
+            lambda where, labels: where == namespace and selector.matches(labels),
+            terminating_too=False,
+        )
+
+
+NO_NODE_KEY: Final = b"[{},null]"
+"""``Shape.node_key`` of a pod that may go to every node."""
+
+
+def own(pod: PodFacts, action: str) -> tuple[Constraint, ...]:
+    """The pod's own constraints of one kind."""
+    return tuple(
+        _compiled(each, pod)
+        for each in pod.pod.spec.topology_spread_constraints
+        if each.when_unsatisfiable == action
+    )
+
+
+def defaults(pod: PodFacts, objects: Objects) -> tuple[Constraint, ...]:
+    """Upstream's default wishes; none for a pod that belongs to nothing."""
+    selector = default_selector(pod, objects)
+    if selector == EVERYTHING:
+        return ()
+    return (
+        Constraint(HOST_SKEW, HOSTNAME, selector, 1, True, False),
+        Constraint(ZONE_SKEW, ZONE, selector, 1, True, False),
+    )
+
+
+def default_selector(pod: PodFacts, objects: Objects) -> Selector:
+    """What the pod's services and its controller select, together."""
+    wanted: dict[str, str] = {}
+    for service in objects.services.get(pod.namespace, {}).values():
+        mine = service.spec.selector
+        if mine and all(pod.labels.get(key) == value for key, value in mine.items()):
+            wanted.update(mine)
+    owner = pod.pod.metadata.controller()
+    found = _controller(owner, pod.namespace, objects) if owner is not None else None
+    if isinstance(found, ReplicationController):
+        wanted.update(found.spec.selector)
+        return _exactly(wanted)
+    if found is None:
+        return _exactly(wanted)
+    other = selectors.label_selector(found.spec.selector, "selector")
+    if other.nothing:
+        return _exactly(wanted)
+    return _both(_exactly(wanted), other)
+
+
+def _controller(
+    owner: OwnerReference, namespace: str, objects: Objects
+) -> ReplicaSet | ReplicationController | StatefulSet | None:
+    if (owner.api_version, owner.kind) not in CONTROLLERS:
+        return None
+    return objects.controllers.get((owner.kind, namespace, owner.name))
+
+
+def _compiled(constraint: TopologySpreadConstraint, pod: PodFacts) -> Constraint:
+    selector = selectors.label_selector(constraint.label_selector, "labelSelector")
+    keys = [key for key in constraint.match_label_keys if key in pod.labels]
+    if keys and not selector.nothing:
+        selector = _both(_exactly({key: pod.labels[key] for key in keys}), selector)
+    return Constraint(
+        constraint.max_skew,
+        constraint.topology_key,
+        selector,
+        1 if constraint.min_domains is None else constraint.min_domains,
+        constraint.node_affinity_policy in (None, "Honor"),
+        constraint.node_taints_policy == "Honor",
+    )
+
+
+def _exactly(labels: dict[str, str]) -> Selector:
+    rules = (Rule(key, Operator.IN, (value,)) for key, value in labels.items())
+    return Selector(tuple(sorted(rules, key=str)))
+
+
+def _both(one: Selector, other: Selector) -> Selector:
+    return Selector(tuple(sorted({*one.rules, *other.rules}, key=str)))

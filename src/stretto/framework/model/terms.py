@@ -1,0 +1,98 @@
+"""Terms of pod affinity, compiled: which pods they mean, in which namespaces, around which label.
+
+A term of a running pod looks at the labels of the asking pod's namespace. A term of the asking pod
+has its namespace selector unrolled into names; upstream forgets to drop the selector afterwards,
+so one that an empty label set meets (``DoesNotExist``, ``NotIn``) means every namespace.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from stretto.api.types.pod import Pod, PodAffinity, PodAffinityTerm
+from stretto.api.wire import selectors
+from stretto.api.wire.selectors import Selector
+
+
+class Term(NamedTuple):
+    """One term as its pod states it."""
+
+    #: The node label whose value is the neighbourhood.
+    key: str
+    #: Namespaces named.
+    namespaces: frozenset[str]
+    #: Labels of the pods.
+    selector: Selector
+    #: Labels of further namespaces.
+    namespace_selector: Selector
+    #: How much it counts; 1 for what is required.
+    weight: int = 1
+
+    def means(
+        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> bool:
+        """Whether a running pod's term means a pod."""
+        if namespace not in self.namespaces and not self.namespace_selector.matches(
+            namespace_labels
+        ):
+            return False
+        return self.selector.matches(labels)
+
+
+class Reach(NamedTuple):
+    """The pods that one term of the asking pod means; hashable, so that counts are kept by it."""
+
+    #: Namespaces; None for every one.
+    namespaces: frozenset[str] | None
+    #: Labels of the pods.
+    selector: Selector
+
+    def means(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether a pod is meant."""
+        if self.namespaces is not None and namespace not in self.namespaces:
+            return False
+        return self.selector.matches(labels)
+
+
+class Terms(NamedTuple):
+    """All terms of a pod."""
+
+    #: Neighbourhoods it must be in.
+    affinity: tuple[Term, ...] = ()
+    #: Neighbourhoods it must not be in.
+    anti: tuple[Term, ...] = ()
+    #: Neighbourhoods it would like.
+    preferred: tuple[Term, ...] = ()
+    #: Neighbourhoods it would like to avoid.
+    shunned: tuple[Term, ...] = ()
+
+
+NO_TERMS = Terms()
+
+
+def terms_of(pod: Pod) -> Terms:
+    """Compile a pod's terms; a malformed selector is refused with its path."""
+    affinity = pod.spec.affinity
+    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+        return NO_TERMS
+    namespace = pod.metadata.namespace
+    near = affinity.pod_affinity or PodAffinity()
+    far = affinity.pod_anti_affinity or PodAffinity()
+    return Terms(
+        tuple(_term(each, namespace, 1) for each in near.required),
+        tuple(_term(each, namespace, 1) for each in far.required),
+        tuple(_term(each.pod_affinity_term, namespace, each.weight) for each in near.preferred),
+        tuple(_term(each.pod_affinity_term, namespace, each.weight) for each in far.preferred),
+    )
+
+
+def _term(term: PodAffinityTerm, namespace: str, weight: int) -> Term:
+    names = frozenset(term.namespaces)
+    if not names and term.namespace_selector is None:
+        names = frozenset((namespace,))
+    return Term(
+        term.topology_key,
+        names,
+        selectors.label_selector(term.label_selector, "labelSelector"),
+        selectors.label_selector(term.namespace_selector, "namespaceSelector"),
+        weight,
+    )

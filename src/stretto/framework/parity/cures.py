@@ -1,0 +1,30 @@
+"""The events that may let a refused pod fit, read from a whole decision.
+
+A pod waits for the events of the first plugin that refused each node: while those plugins refuse,
+an event that concerns another plugin cannot help. Where a plugin ended the cycle, its events alone
+count.
+"""
+
+from stretto.framework.model.status import Code
+from stretto.framework.parity.decision import Decision
+from stretto.framework.plugins.parity.cures import CURES, VOLUMES
+from stretto.state.work.units import Cure
+
+
+def cures_of(decision: Decision) -> Cure:
+    """Events that may let a pod fit that fits nowhere now."""
+    if decision.preenqueue.code is not Code.SUCCESS:
+        return Cure.POD_CHANGED
+    filtered = decision.filtered
+    if filtered is None:
+        return Cure.NODE_ADDED | Cure.POD_CHANGED
+    if filtered.ended_by:
+        ended = filtered.ended_by
+        return Cure.POD_CHANGED | (Cure.VOLUME_CHANGED if ended in VOLUMES else CURES[ended])
+    found = Cure.POD_CHANGED
+    if not filtered.inside.all():
+        for name in filtered.narrowed_by:
+            found |= CURES[name]
+    for name, _, _ in filtered.refusals():
+        found |= CURES[name]
+    return found

@@ -1,0 +1,207 @@
+"""kube-scheduler's plugins in the form of rules, for one pod: what explanations ask.
+
+Explanations ask filters and scores about slots. Where a profile decides by the exact path, each
+plugin's verdict on the pod stands behind a rule of its name, so that reasons, nearest nodes and the
+choice are told in the same way as everywhere else.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from stretto.framework.contract.rule import (
+    BoolArray,
+    Fail,
+    FilterRule,
+    IntArray,
+    Refusal,
+    Restrict,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.framework.model.book import Book
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import Code
+from stretto.framework.parity.decision import Decision, Filtered
+from stretto.framework.parity.runtime import ExactRuntime, likeness_of
+from stretto.framework.plugins.parity.cures import CURES
+from stretto.framework.plugins.parity.table import FILTERS, SCORES
+from stretto.state.classes.table import PodClass
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.units import Cure
+
+Judges = tuple[tuple[FilterRule, ...], tuple[tuple[ScoreRule, int], ...]]
+"""Filters, and scores with their weights."""
+_STATIC: Final = {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"}
+_SLOT: Final = {"NodeResourcesFit", "NodePorts", "NodeVolumeLimits"}
+
+
+class ExactRules:
+    """Rules that say what kube-scheduler's plugins say, pod by pod."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Ask about a cluster whose objects are kept whole."""
+        self._cluster = cluster
+        self._runtime = ExactRuntime(cluster, Book(cluster))
+
+    def of(self, row: int) -> Judges:
+        """Filters, and scores with their weights, for one pod; its own node does without it."""
+        runtime = self._runtime
+        runtime.sync()
+        on_node = [row] if self._cluster.pods.slot[row] != NO_SLOT else []
+        with runtime.follower.without(on_node):
+            decision = runtime.scheduler.decide_facts(
+                runtime.book.facts(row), thorough=True, may_preempt=False
+            )
+        at = np.full(self._cluster.nodes.size, -1, np.int64)
+        at[runtime.slots()] = np.arange(len(decision.names))
+        said = decision.filtered
+        filters = () if said is None else _filters(said, at, decision, runtime.follower.snapshot)
+        return filters, _scores(decision, at)
+
+    def likeness(self, row: int) -> Hashable:
+        """Equal for pods of which every plugin says the same."""
+        found = likeness_of(self._runtime.book.facts(row))
+        return found if found is not None else self._cluster.pods.uid[row]
+
+
+class Spoken(FilterRule):
+    """What one plugin says of one pod."""
+
+    NAME = ""
+    SCOPE = Scope.DOMAIN
+    CURES = Cure.NONE
+
+    def __init__(self, said: Filtered, at: SlotArray, decision: Decision) -> None:
+        """Say what was said; ``at`` is the node's number by slot, -1 for none."""
+        super().__init__({})
+        self._said = said
+        self._at = at
+        self._decision = decision
+
+    def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
+        """No node at all, or some nodes only, where the plugin said so beforehand."""
+        if self._said.ended_by == self.NAME:
+            return Fail(self._said.prefilter[self.NAME].message)
+        check = self._said.checks.get(self.NAME)
+        if check is None or check.only is None:
+            return None
+        found = [view.nodes.by_name[name] for name in check.only if name in view.nodes.by_name]
+        return Restrict(np.array(sorted(found), np.int64))
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where the plugin lets the pod go."""
+        mask = np.ones(len(slots), np.bool_)
+        for refusal in self.refusals(pod, view, slots):
+            mask &= ~refusal.mask
+        return mask
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Every reason with the slots it holds for."""
+        nodes = self._at[slots]
+        known = nodes >= 0
+        masks: dict[tuple[str, bool], BoolArray] = {}
+        for node, (name, status) in self._said.crowded.items():
+            if name == self.NAME:
+                _add(masks, status.reasons, True, nodes == node)
+        verdict = self._said.verdicts.get(self.NAME)
+        if verdict is not None:
+            refused = known & verdict.refused[nodes]
+            which = verdict.which[nodes]
+            for number in np.unique(which[refused]).tolist():
+                status = verdict.status_of(number)
+                resolvable = status.code is Code.UNSCHEDULABLE
+                _add(masks, status.reasons, resolvable, refused & (which == number))
+        return [Refusal(text, mask, resolvable) for (text, resolvable), mask in masks.items()]
+
+
+class SpokenFit(Spoken):
+    """What NodeResourcesFit says, and by how much a node falls short."""
+
+    NAME = "NodeResourcesFit"
+
+    def __init__(
+        self, said: Filtered, at: SlotArray, decision: Decision, snapshot: Snapshot
+    ) -> None:
+        """Say what was said, and look amounts up in a snapshot."""
+        super().__init__(said, at, decision)
+        self._snapshot = snapshot
+
+    def lacks(self, pod: PodClass, view: View, slot: int) -> Sequence[tuple[str, int, int]]:
+        """(resource, asked, free) of all that is too little on a slot."""
+        node, found = int(self._at[slot]), []
+        for resource, asked in self._decision.pod.shape.filter_requests.items():
+            has = int(self._snapshot.nodes.amount(resource)[node])
+            free = has - int(self._snapshot.used_of(resource)[node])
+            if 0 < asked > free:
+                found.append((resource, asked, free))
+        return found
+
+
+class SpokenScore(ScoreRule):
+    """What one plugin's score gave the nodes for one pod."""
+
+    NAME = ""
+    SCOPE = Scope.DOMAIN
+
+    def __init__(self, values: IntArray) -> None:
+        """int32[slot]: the normalised scores, 0 where the pod may not go."""
+        super().__init__({})
+        self._values = values
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k] in 0..100."""
+        return self._values[slots]
+
+
+def _kind(base: type[Any], name: str) -> type[Any]:
+    """A rule's type under a plugin's name."""
+    scope = Scope.STATIC if name in _STATIC else Scope.SLOT if name in _SLOT else Scope.DOMAIN
+    return type(name, (base,), {"NAME": name, "SCOPE": scope, "CURES": CURES.get(name, Cure.NONE)})
+
+
+_FILTERS: Final[Mapping[str, type[Any]]] = {
+    plugin.NAME: _kind(SpokenFit if plugin.NAME == SpokenFit.NAME else Spoken, plugin.NAME)
+    for plugin in FILTERS
+}
+_SCORES: Final[Mapping[str, type[Any]]] = {
+    plugin.NAME: _kind(SpokenScore, plugin.NAME) for plugin in SCORES
+}
+
+
+def _filters(
+    said: Filtered, at: SlotArray, decision: Decision, snapshot: Snapshot
+) -> tuple[FilterRule, ...]:
+    found: list[FilterRule] = []
+    for kind in _FILTERS.values():
+        more = (snapshot,) if issubclass(kind, SpokenFit) else ()
+        found.append(kind(said, at, decision, *more))
+    return tuple(found)
+
+
+def _scores(decision: Decision, at: SlotArray) -> tuple[tuple[ScoreRule, int], ...]:
+    slot_of = np.flatnonzero(at >= 0)
+    slot_of = slot_of[np.argsort(at[slot_of])]
+    found: list[tuple[ScoreRule, int]] = []
+    for plugin in SCORES:
+        score = decision.scores.get(plugin.NAME)
+        if score is not None:
+            values = np.zeros(len(at), np.int32)
+            values[slot_of[decision.feasible]] = score
+            found.append((_SCORES[plugin.NAME](values), plugin.WEIGHT))
+    return tuple(found)
+
+
+def _add(
+    masks: dict[tuple[str, bool], BoolArray],
+    reasons: Sequence[str],
+    resolvable: bool,
+    mask: BoolArray,
+) -> None:
+    for text in reasons:
+        key = (text, resolvable)
+        masks[key] = masks[key] | mask if key in masks else mask

@@ -1,0 +1,88 @@
+"""The filter part of a cycle: every plugin asked once, nodes judged as columns.
+
+Upstream stops at the first plugin that ends the cycle, and at the first refusal of each node. Here
+the verdicts are columns, so all are there; ``thorough`` also asks the plugins behind one that ends
+the cycle, which only explanations and the conformance tests need.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stretto.framework.model.plugin import Check
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import BoolArray, Code, Status, Verdict
+from stretto.framework.parity.decision import Filtered
+from stretto.framework.plugins.parity.table import FILTERS
+
+
+def run_filters(pod: PodFacts, snapshot: Snapshot, *, thorough: bool = False) -> Filtered:
+    """Ask every filter about a pod."""
+    count = snapshot.nodes.count
+    prefilter: dict[str, Status] = {}
+    checks: dict[str, Check] = {}
+    ended_by = ""
+    # Plugins without a say before the nodes come first in order; they run only if none ends it.
+    for plugin in FILTERS:
+        if ended_by and not thorough and plugin.HAS_PREFILTER:
+            break
+        said = plugin.prefilter(pod, snapshot)
+        if isinstance(said, Check):
+            checks[plugin.NAME] = said
+            continue
+        prefilter[plugin.NAME] = said
+        if said.code is not Code.SKIP:
+            ended_by = ended_by or plugin.NAME
+    if ended_by and not thorough:
+        checks = {}
+    verdicts: dict[str, Verdict] = {}
+    inside, narrowed_by = _inside(checks, snapshot)
+    feasible = inside.copy()
+    for name, check in checks.items():
+        verdict = check.verdict()
+        if verdict is not None:
+            verdicts[name] = verdict
+            feasible &= ~verdict.refused
+    if ended_by:
+        feasible = np.zeros(count, np.bool_)
+    found = Filtered(prefilter, checks, verdicts, ended_by, inside, narrowed_by, feasible)
+    if not snapshot.nominated or ended_by:
+        return found
+    crowded = dict(_crowded(pod, snapshot, found))
+    feasible[list(crowded)] = False
+    return found._replace(crowded=crowded)
+
+
+def _crowded(
+    pod: PodFacts, snapshot: Snapshot, found: Filtered
+) -> Iterator[tuple[int, tuple[str, Status]]]:
+    """Nodes that are refused once the pods they are kept for are there too.
+
+    A node must do with them and without them: an affinity may not rest on pods that only may come.
+    """
+    for node, pods in snapshot.ahead_of(pod).items():
+        if not found.inside[node]:
+            continue
+        for name, check in found.checks.items():
+            trial = check.trial(node)
+            for each in pods:
+                trial.add(each)
+            status = trial.status()
+            if status.code is not Code.SUCCESS:
+                yield node, (name, status)
+                break
+
+
+def _inside(checks: dict[str, Check], snapshot: Snapshot) -> tuple[BoolArray, tuple[str, ...]]:
+    """Nodes that the plugins leave to be looked at, and who narrowed them."""
+    inside = np.ones(snapshot.nodes.count, np.bool_)
+    names = []
+    for name, check in checks.items():
+        if check.only is not None:
+            mask = np.zeros(snapshot.nodes.count, np.bool_)
+            at = [snapshot.nodes.index.get(each) for each in check.only]
+            mask[[each for each in at if each is not None]] = True
+            inside &= mask
+            names.append(name)
+    return inside, tuple(sorted(names))

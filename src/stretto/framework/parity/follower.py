@@ -1,0 +1,211 @@
+"""A snapshot that follows a cluster: what changed is read again, and nothing else.
+
+Objects and nodes are followed by the log of the cluster's objects, pods by the ledger's log: on
+every slot that was touched, the pods that the rows put there replace those that the snapshot had.
+So whatever led there (a bind seen, a claim granted or refused, a pod that ended, other labels), the
+snapshot is right again. What it assumed of its own is taken back first: if the assumption came
+true, the cluster says so.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from stretto.api.types.core import Node
+from stretto.framework.model.book import Book
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.parity.decision import Decision
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto.framework.volume_binder.volumes import Found
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.objects import Identity, identity_of
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.claims import Basis
+
+Residents = dict[int, PodFacts]
+"""Pods on one node by row."""
+
+
+class Nominee(NamedTuple):
+    """A pod for which a node is kept."""
+
+    #: The slot.
+    slot: int
+    #: The node.
+    node: str
+    #: The pod.
+    facts: PodFacts
+    #: Whether it counts as if it ran there already: everywhere, and not on its node alone.
+    is_there: bool = False
+
+
+class Follower:
+    """An exact scheduler whose snapshot follows a cluster."""
+
+    def __init__(self, cluster: Cluster, book: Book) -> None:
+        """Follow from nothing; the first ``sync`` reads everything."""
+        #: The snapshot.
+        self.snapshot = Snapshot()
+        #: Decides on it.
+        self.scheduler = ExactScheduler(self.snapshot)
+        #: What it reflects.
+        self.basis = Basis(-1, -1)
+        self._cluster = cluster
+        self._book = book
+        self._objects_at = -1
+        self._residents: dict[int, Residents] = {}
+        self._nominees: dict[int, Nominee] = {}
+        self._promised: list[Nominee] = []
+        self._assumed: set[Identity] = set()
+        #: Slots that pods were assumed on; their plan may be refused, or still be on its way.
+        self._guessed: set[int] = set()
+
+    def sync(self) -> bool:
+        """Bring the snapshot up to date; whether anything has changed."""
+        self.unpromise(0)
+        before = self.basis
+        self._follow_objects()
+        changed = self._follow_pods()
+        self.basis = self._cluster.basis
+        return changed or self.basis != before
+
+    def assume(self, decision: Decision, row: int, slot: int) -> Found:
+        """Count a decided pod on a node until the next ``sync``, with the volumes it gets."""
+        found = self.scheduler.assume(decision, self._cluster.nodes.names[slot])
+        self._assumed.update(identity_of(volume) for volume, _ in found.taken)
+        self._assumed.update(identity_of(claim) for claim in found.made)
+        self._residents.setdefault(slot, {})[row] = decision.pod
+        self._guessed.add(slot)
+        return found
+
+    def forget(self, row: int, slot: int, found: Found) -> None:
+        """Undo an ``assume``, the last first."""
+        self.snapshot.leave(self._residents[slot].pop(row))
+        for volume, _ in found.taken:
+            self.snapshot.objects.put(volume)
+        for claim in found.made:
+            self.snapshot.objects.put(claim)
+
+    def promise(self, row: int, slot: int, *, is_there: bool = False) -> None:
+        """Keep a node for a pod until the next ``sync``; as ``Nominee`` says of those it counts."""
+        facts = self._book.facts(row)
+        nominee = Nominee(slot, self._cluster.nodes.names[slot], facts, is_there)
+        count = self.snapshot.assume if is_there else self.snapshot.nominate
+        count(nominee.facts, nominee.node)
+        self._promised.append(nominee)
+
+    @property
+    def promises(self) -> int:
+        """How many promises there are."""
+        return len(self._promised)
+
+    def unpromise(self, left: int) -> None:
+        """Take promises back, the last first, until so many are left."""
+        while len(self._promised) > left:
+            nominee = self._promised.pop()
+            if nominee.is_there:
+                self.snapshot.leave(nominee.facts)
+            else:
+                self.snapshot.unnominate(nominee.facts, nominee.node)
+
+    @contextmanager
+    def without(self, rows: Iterable[int]) -> Iterator[None]:
+        """The snapshot as if some pods were not there: neither running nor nominated."""
+        pods = self._cluster.pods
+        gone = []
+        for row in rows:
+            nominee = self._nominees.get(row)
+            if nominee is not None:
+                self.snapshot.unnominate(nominee.facts, nominee.node)
+            facts = self._residents.get(int(pods.slot[row]), {}).get(row)
+            if facts is not None:
+                self.snapshot.leave(facts)
+            gone.append((nominee, facts, int(pods.slot[row])))
+        try:
+            yield
+        finally:
+            for nominee, facts, slot in gone:
+                if nominee is not None:
+                    self.snapshot.nominate(nominee.facts, nominee.node)
+                if facts is not None:
+                    self.snapshot.assume(facts, self._cluster.nodes.names[slot])
+
+    def _follow_objects(self) -> None:
+        """Objects and nodes that changed, or were assumed to."""
+        truth = self._cluster.objects
+        changed = truth.changes_since(self._objects_at) if self._objects_at >= 0 else None
+        if changed is None:
+            changed = list({**truth.everything(), **self.snapshot.objects.everything()})
+            changed += [(Node.__name__, "", name) for name in self.snapshot.nodes.names]
+        self._objects_at = truth.head
+        gone: list[str] = []
+        came: list[Node] = []
+        for identity in dict.fromkeys((*changed, *sorted(self._assumed))):
+            item = truth.find(identity)
+            if identity[0] == Node.__name__:
+                if isinstance(item, Node):
+                    came.append(item)
+                else:
+                    gone.append(identity[2])
+            elif item is None:
+                self.snapshot.objects.drop(identity)
+            elif self.snapshot.objects.find(identity) is not item:
+                self.snapshot.objects.put(item)
+        self._assumed.clear()
+        self.snapshot.remove_nodes(gone)
+        if came:
+            self.snapshot.put_nodes(came)
+
+    def _follow_pods(self) -> bool:
+        """Pods of the slots that were touched; whether there were any."""
+        cluster, ledger = self._cluster, self._cluster.ledger
+        position = self.basis.ledger
+        changed = ledger.changes_since(position) if position >= 0 else None
+        states = cluster.pods.state
+        risen = [e.slot for row, e in self._nominees.items() if states[row] != PodState.NOMINATED]
+        mask = np.full(ledger.slots.size, changed is None, np.bool_)
+        mask[[*risen, *(slot for slot in self._guessed if slot < len(mask))]] = True
+        self._guessed.clear()
+        if changed is not None:
+            mask[changed] = True
+        if not mask.any():
+            return False
+        here = cluster.pods.slot[: cluster.pods.length]
+        rows = np.flatnonzero(here >= 0)
+        rows = rows[mask[here[rows]]]
+        wanted: dict[int, Residents] = {slot: {} for slot in np.flatnonzero(mask).tolist()}
+        for row in [row for row, each in self._nominees.items() if mask[each.slot]]:
+            each = self._nominees.pop(row)
+            self.snapshot.unnominate(each.facts, each.node)
+        for row, slot in zip(rows.tolist(), here[rows].tolist(), strict=True):
+            if states[row] == PodState.NOMINATED:
+                nominee = Nominee(slot, cluster.nodes.names[slot], self._book.facts(row))
+                self._nominees[row] = nominee
+                self.snapshot.nominate(nominee.facts, nominee.node)
+            else:
+                wanted[slot][row] = self._book.facts(row)
+        self._replace(wanted)
+        return True
+
+    def _replace(self, wanted: dict[int, Residents]) -> None:
+        """Put these pods on these slots in place of those that were there."""
+        coming: list[tuple[PodFacts, str]] = []
+        names, index = self._cluster.nodes.names, self.snapshot.nodes.index
+        for slot, residents in wanted.items():
+            before = self._residents.pop(slot, {})
+            name = names[slot] if slot < len(names) else ""
+            for row, facts in before.items():
+                if residents.get(row) is not facts:
+                    self.snapshot.leave(facts)
+            if name in index and residents:
+                self._residents[slot] = residents
+                position = index[name]
+                for row, facts in residents.items():
+                    stays = before.get(row) is facts
+                    if not (stays and self.snapshot.node_of.get(facts.key) == position):
+                        coming.append((facts, name))
+        for facts, name in coming:
+            self.snapshot.assume(facts, name)

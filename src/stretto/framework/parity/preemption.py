@@ -1,0 +1,220 @@
+"""DefaultPreemption: which pods of lower priority would have to leave, and on which node.
+
+Upstream's search to the letter: nodes whose first refusal may be cured; all pods of lower priority
+taken away; then given back one by one, those that a budget protects first, the most important
+first; and the node with the fewest violations, the lowest top priority, the smallest sum of
+priorities, the fewest victims, and the latest start.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from stretto.api.types.core import PodDisruptionBudget
+from stretto.api.wire import selectors
+from stretto.api.wire.selectors import Selector
+from stretto.base.errors import InputError
+from stretto.framework.model.messages import fit_error
+from stretto.framework.model.plugin import Trial
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import SUCCESS, Code, Status, unresolvable, unschedulable
+from stretto.framework.parity.decision import Candidate, Filtered, Preemption
+from stretto.state.objects import Key
+
+NAME: Final = "DefaultPreemption"
+NEVER: Final = "not eligible due to preemptionPolicy=Never."
+NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
+NO_HELP: Final = unresolvable("Preemption is not helpful for scheduling")
+Budget = tuple[PodDisruptionBudget, Selector, int]
+"""A budget, the pods that it covers, and how many of them may leave."""
+TO_POSITIVE: Final = 2**31
+"""Added to every priority, so that more victims of negative priority never look better."""
+
+
+class Terms(NamedTuple):
+    """What a search must respect beside the snapshot."""
+
+    #: Disruptions that budgets allow, where their status does not say it.
+    allowed: Mapping[Key, int] = {}
+    #: Pods that must not be asked to leave.
+    spared: Callable[[PodFacts], bool] = lambda _pod: False
+
+
+ANYBODY: Final = Terms()
+"""Budgets as their status says, and nobody is spared."""
+
+
+def preempt(
+    pod: PodFacts, snapshot: Snapshot, filtered: Filtered, terms: Terms = ANYBODY
+) -> Preemption:
+    """Look for a node on which pods could make room."""
+    if pod.pod.spec.preemption_policy == "Never":
+        return Preemption(_failed(NEVER))
+    rejected: dict[str, Status] = {}
+    candidates: list[Candidate] = []
+    budgets = _budgets(snapshot, terms.allowed)
+    ahead = snapshot.ahead_of(pod) if snapshot.nominated else {}
+    for node in _curable(filtered):
+        rehearsal = Rehearsal(pod, snapshot, filtered, node)
+        rehearsal.respect(terms.spared, ahead.get(node, ()))
+        found = rehearsal.victims(budgets)
+        if isinstance(found, Candidate):
+            candidates.append(found)
+        else:
+            rejected[snapshot.nodes.names[node]] = found
+    if not candidates:
+        return Preemption(_no_candidate(snapshot.nodes.count, rejected), rejected=rejected)
+    candidates.sort(key=lambda each: each.node)
+    tied = equally_good(candidates)
+    names = tuple(each.node for each in tied) if len(tied) > 1 else ()
+    return Preemption(SUCCESS, tuple(candidates), rejected, tied[0], names)
+
+
+def equally_good(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The best of some candidates, all that are equally good, in their order."""
+    best = min(map(_rank, candidates))
+    return [each for each in candidates if _rank(each) == best]
+
+
+def _curable(filtered: Filtered) -> list[int]:
+    """Nodes whose first refusal may be cured by removing pods."""
+    groups = filtered.refusals()
+    curable = (nodes.tolist() for _, s, nodes in groups if s.code is Code.UNSCHEDULABLE)
+    return sorted(chain.from_iterable(curable))
+
+
+class Rehearsal:
+    """Pods leaving one node and coming back, with what every filter says meanwhile."""
+
+    def __init__(self, pod: PodFacts, snapshot: Snapshot, filtered: Filtered, node: int) -> None:
+        """Begin with all pods on the node."""
+        self._name = snapshot.nodes.names[node]
+        #: Pods of lower priority, in the node's order.
+        self.lower = [each for each in snapshot.pods_on[node] if each.priority < pod.priority]
+        checks = filtered.checks.values() if self.lower else ()
+        self._trials: list[Trial] = [each.trial(node) for each in checks]
+        self._ahead: Sequence[PodFacts] = ()
+
+    def respect(self, spared: Callable[[PodFacts], bool], ahead: Sequence[PodFacts]) -> None:
+        """Leave some pods where they are, and room for those that the node is kept for."""
+        self.lower = [each for each in self.lower if not spared(each)]
+        self._ahead = ahead
+
+    def victims(self, budgets: Sequence[Budget]) -> Candidate | Status:
+        """The fewest pods that upstream's greedy search finds, or why none would help."""
+        if not self.lower:
+            return NO_VICTIMS
+        for each in self.lower:
+            self._remove(each)
+        status = self._status()
+        if status.code is not Code.SUCCESS:
+            return status
+        ordered = sorted(self.lower, key=_importance)
+        protected, free = split_by_budget(ordered, budgets)
+        violating = [each for each in protected if not self._spare(each)]
+        chosen = violating + [each for each in free if not self._spare(each)]
+        if not chosen:
+            reason = f'expected at least one victim pod on node "{self._name}"'
+            return Status(Code.ERROR, (reason,))
+        if protected and free:
+            chosen.sort(key=_importance)
+        return Candidate(self._name, tuple(chosen), len(violating))
+
+    def _spare(self, pod: PodFacts) -> bool:
+        """Give a pod back; taken away again where the node would not do then."""
+        for trial in self._trials:
+            trial.add(pod)
+        if self._status().code is Code.SUCCESS:
+            return True
+        self._remove(pod)
+        return False
+
+    def _remove(self, pod: PodFacts) -> None:
+        for trial in self._trials:
+            trial.remove(pod)
+
+    def _status(self) -> Status:
+        """What the first filter that refuses says, beside the pods ahead and without them."""
+        if self._ahead:
+            for trial in self._trials:
+                for each in self._ahead:
+                    trial.add(each)
+            status = self._first_refusal()
+            for trial in self._trials:
+                for each in self._ahead:
+                    trial.remove(each)
+            if status.code is not Code.SUCCESS:
+                return status
+        return self._first_refusal()
+
+    def _first_refusal(self) -> Status:
+        for trial in self._trials:
+            status = trial.status()
+            if status.code is not Code.SUCCESS:
+                return status
+        return SUCCESS
+
+
+def split_by_budget(
+    pods: Iterable[PodFacts], budgets: Sequence[Budget]
+) -> tuple[list[PodFacts], list[PodFacts]]:
+    """Pods whose leaving breaks a budget, and the others; each one uses its budgets up."""
+    left = [allowed for _, _, allowed in budgets]
+    protected: list[PodFacts] = []
+    free: list[PodFacts] = []
+    for pod in pods:
+        violated = False
+        for at, (budget, selector, _) in enumerate(budgets):
+            if not pod.labels or budget.metadata.namespace != pod.namespace:
+                continue
+            _, name, _ = pod.key
+            if name in budget.status.disrupted_pods or not selector.matches(pod.labels):
+                continue
+            left[at] -= 1
+            violated = violated or left[at] < 0
+        (protected if violated else free).append(pod)
+    return protected, free
+
+
+def _budgets(snapshot: Snapshot, allowed: Mapping[Key, int]) -> list[Budget]:
+    """Budgets with their selectors; an empty one means nothing here, unlike elsewhere."""
+    found = []
+    for key, budget in snapshot.objects.budgets.items():
+        try:
+            selector = selectors.label_selector(budget.spec.selector, "selector")
+        except InputError:
+            continue  # the API server lets none of these through
+        if selector.rules:
+            left = allowed.get(key, budget.status.disruptions_allowed)
+            found.append((budget, selector, left))
+    return found
+
+
+def _importance(pod: PodFacts) -> tuple[int, int]:
+    """Smaller for pods of higher priority, then for those that started earlier."""
+    return (-pod.priority, pod.start)
+
+
+def _rank(candidate: Candidate) -> tuple[int, int, int, int, int]:
+    """Smaller for better nodes."""
+    victims = candidate.victims
+    top = max(each.priority for each in victims)
+    return (
+        candidate.violations,
+        victims[0].priority,
+        sum(each.priority + TO_POSITIVE for each in victims),
+        len(victims),
+        -min(each.start for each in victims if each.priority == top),
+    )
+
+
+def _no_candidate(count: int, rejected: dict[str, Status]) -> Status:
+    errors = [each.message for each in rejected.values() if each.code is Code.ERROR]
+    if errors:
+        return Status(Code.ERROR, (errors[0],))
+    return _failed(fit_error(count, ((each, 1) for each in rejected.values()), NO_HELP))
+
+
+def _failed(why: str) -> Status:
+    return unschedulable(f"preemption: {why}")

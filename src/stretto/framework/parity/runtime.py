@@ -1,0 +1,228 @@
+"""The runtime of ``kube-parity``: places pods one by one, by kube-scheduler's own rules.
+
+Each pod is decided by a full scan over a snapshot that follows the cluster, and assumed there
+before the next is decided; a gang that is short is taken back without a trace. Pods that are
+alike and were refused share the answer until something is assumed, for nothing else can change it.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.framework.model.book import Book
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.parity.cures import cures_of
+from stretto.framework.parity.decision import Decision
+from stretto.framework.parity.follower import Follower
+from stretto.framework.parity.scheduler import ExactScheduler
+from stretto.framework.volume_binder.claims import claims_of
+from stretto.framework.volume_binder.volumes import Binder, Found
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.slots import BLOCK
+from stretto.state.rows.snapshot import Columns
+from stretto.state.work.claims import NoPlace, VolumeChoice
+from stretto.state.work.units import Cure
+
+MANY: Final = 1 << 30
+"""Room of a class: not known, because pods of one class need not be alike."""
+
+Likeness = tuple[object, ...]
+"""Equal for pods of which every plugin says the same."""
+
+
+class _Placed(NamedTuple):
+    """A pod on the snapshot, and what came with it."""
+
+    #: Its row.
+    row: int
+    #: Its slot.
+    slot: int
+    #: Its volumes.
+    found: Found
+
+
+class ExactRuntime:
+    """Places pods by kube-scheduler's rules on one snapshot."""
+
+    def __init__(self, cluster: Cluster, book: Book) -> None:
+        """A runtime of its own snapshot; the book of pods is shared."""
+        #: Amounts, generations and versions by slot.
+        self.columns = Columns(cluster.ledger)
+        #: uint8[block]: blocks of the own partition: first among equals.
+        self.own_block: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: Pods as the rules read them.
+        self.book = book
+        #: The snapshot, and what follows the cluster with it.
+        self.follower = Follower(cluster, book)
+        self._cluster = cluster
+        self._refused: dict[Likeness, NoPlace] = {}
+
+    @property
+    def scheduler(self) -> ExactScheduler:
+        """Decides on the snapshot as it stands."""
+        return self.follower.scheduler
+
+    def sync(self) -> None:
+        """Bring the snapshot up to date with the cluster."""
+        self.columns.sync()
+        if self.follower.sync():
+            self._refused.clear()
+
+    def room(self, class_id: int) -> int:
+        """How many pods of a class fit is not known: they need not be alike."""
+        return MANY
+
+    def place(self, request: Request) -> Placement:
+        """Place a batch on the snapshot, in order; ``request.rows`` says which pods."""
+        count, units = len(request.rows), len(request.at_least)
+        run = _Run(np.full(count, NOT_TRIED, np.int32), {}, {})
+        blocking = request.blocking if len(request.blocking) else [False] * units
+        tried = units
+        for unit in range(units):
+            start, stop = request.starts[unit], request.starts[unit + 1]
+            if not self._place_unit(request, run, unit) and stop > start and blocking[unit]:
+                tried = unit + 1
+                break
+        devices = np.zeros(count, np.int32)
+        return Placement(run.slots, devices, tried, run.said, run.volumes, self.follower.basis)
+
+    def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
+        """Whether pods may go to slots now, by every filter, once some pods have gone.
+
+        Args:
+            claims: (row, slot) of each; those before it count as being there.
+            going: rows of those who have gone.
+        """
+        self.sync()
+        asked = list(claims)
+        with self.follower.without({*going, *(row for row, _ in asked)}):
+            try:
+                for row, slot in asked:
+                    if not self._lets(row, slot):
+                        return False
+                    if len(asked) > 1:
+                        self.follower.promise(row, slot, is_there=True)
+            finally:
+                self.follower.unpromise(0)
+        return True
+
+    def _lets(self, row: int, slot: int) -> bool:
+        """Whether every filter lets a pod onto a slot, as the snapshot is."""
+        decision = self._decide(self.book.facts(row))
+        at = self.follower.snapshot.nodes.index.get(self._cluster.nodes.names[slot])
+        return at is not None and at in decision.feasible
+
+    def volumes_of(self, row: int, slot: int) -> VolumeChoice | None:
+        """What has to be done about a pod's volumes on a slot; ``None`` for nothing."""
+        self.sync()
+        facts, snapshot = self.book.facts(row), self.follower.snapshot
+        claims = [(facts.namespace, name) for name, _ in facts.claim_names()]
+        if not claims or not all(key in snapshot.objects.claims for key in claims):
+            return None
+        at = snapshot.nodes.index[self._cluster.nodes.names[slot]]
+        return _choice(Binder(claims_of(facts, snapshot.objects), snapshot).find(at))
+
+    def best(self, decision: Decision, pin: int = NO_SLOT) -> int:
+        """The slot with the best total: of the own partition if possible, the first by name."""
+        feasible, slots = decision.feasible, self.slots()
+        if pin != NO_SLOT:
+            return pin if pin in slots[feasible] else NO_SLOT
+        if not len(feasible):
+            return NO_SLOT
+        top = slots[feasible[decision.total == decision.total.max()]]
+        rank = self._cluster.nodes.name_rank[top]
+        blocks = top // BLOCK
+        if len(self.own_block) > int(blocks.max()):
+            own = self.own_block[blocks] > 0
+            if own.any():
+                top, rank = top[own], rank[own]
+        return int(top[rank.argmin()])
+
+    def slots(self) -> npt.NDArray[np.int64]:
+        """int64[n]: slot of each node of the snapshot."""
+        nodes, by_name = self.follower.snapshot.nodes, self._cluster.nodes.by_name
+        return nodes.kept("slots", lambda: np.array([by_name[n] for n in nodes.names], np.int64))
+
+    def _place_unit(self, request: Request, run: "_Run", unit: int) -> bool:
+        """Place one unit; whether enough of it found a place, else all is taken back."""
+        start, stop = request.starts[unit], request.starts[unit + 1]
+        at_least = request.at_least[unit]
+        placed: list[_Placed] = []
+        for i in range(start, stop):
+            if stop - i + len(placed) < at_least:
+                break
+            pin = int(request.pins[i]) if len(request.pins) else NO_SLOT
+            found = self._place_one(int(request.rows[i]), pin)
+            if isinstance(found, NoPlace):
+                run.slots[i], run.said[i] = NO_SLOT, found
+                continue
+            placed.append(found)
+            run.slots[i] = found.slot
+            chosen = _choice(found.found)
+            if chosen is not None:
+                run.volumes[i] = chosen
+        if placed and len(placed) >= at_least:
+            return True
+        for each in reversed(placed):
+            self.follower.forget(each.row, each.slot, each.found)
+        run.slots[start:stop] = NO_SLOT
+        for i in range(start, stop):
+            run.volumes.pop(i, None)
+        return False
+
+    def _place_one(self, row: int, pin: int) -> "_Placed | NoPlace":
+        """Decide one pod and assume it on the best node, or say why there is none."""
+        facts = self.book.facts(row)
+        if fault := self.book.fault(row):
+            return NoPlace(Cure.POD_CHANGED, f"the pod cannot be read: {fault}")
+        likeness = likeness_of(facts) if pin == NO_SLOT else None
+        if likeness in self._refused:
+            return self._refused[likeness]
+        decision = self._decide(facts)
+        slot = self.best(decision, pin)
+        if slot == NO_SLOT:
+            said = NoPlace(cures_of(decision), decision.message)
+            if likeness is not None:
+                self._refused[likeness] = said
+            return said
+        self._refused.clear()
+        return _Placed(row, slot, self.follower.assume(decision, row, slot))
+
+    def _decide(self, facts: PodFacts) -> Decision:
+        return self.follower.scheduler.decide_facts(facts, may_preempt=False)
+
+
+class _Run(NamedTuple):
+    """The answers of one call of ``place`` as they come."""
+
+    #: int32[pod]: slots.
+    slots: npt.NDArray[np.int32]
+    #: Why pods found no place, by index.
+    said: dict[int, NoPlace]
+    #: Volumes that pods get, by index.
+    volumes: dict[int, VolumeChoice]
+
+
+def likeness_of(pod: PodFacts) -> Likeness | None:
+    """What tells pods apart for the plugins; ``None`` for one that is like no other."""
+    if any(own for _, own in pod.shape.claims):
+        return None
+    owner = pod.pod.metadata.controller()
+    return pod.shape, tuple(sorted(pod.labels.items())), pod.priority, owner
+
+
+def _choice(found: Found) -> VolumeChoice | None:
+    """What the binder has to do about a pod's volumes."""
+    if not (found.taken or found.made):
+        return None
+    return VolumeChoice(
+        tuple(
+            (volume.metadata.name, claim.metadata.namespace, claim.metadata.name)
+            for volume, claim in found.taken
+        ),
+        tuple((claim.metadata.namespace, claim.metadata.name) for claim in found.made),
+    )

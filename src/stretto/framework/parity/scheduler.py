@@ -1,0 +1,149 @@
+"""The exact scheduler: kube-scheduler's cycle over a snapshot, every node looked at.
+
+``decide`` says what kube-scheduler would say of a pod now; ``assume`` counts the pod on a node and
+takes what it takes there, volumes included.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from stretto.api.types.pod import Pod
+from stretto.framework.model import messages
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import SUCCESS, Code, IntArray, Status, unresolvable
+from stretto.framework.parity.decision import Decision, Filtered, Preemption
+from stretto.framework.parity.filtering import run_filters
+from stretto.framework.parity.preemption import ANYBODY, preempt
+from stretto.framework.plugins.parity import dynamic_resources, scheduling_gates
+from stretto.framework.plugins.parity.table import FILTERS, SCORES
+from stretto.framework.volume_binder import volumes
+from stretto.framework.volume_binder.claims import claims_of
+from stretto.framework.volume_binder.volumes import Found
+
+WEIGHTS: Final = {plugin.NAME: plugin.WEIGHT for plugin in SCORES}
+"""How much each score counts."""
+_NOTHING: Final[IntArray] = np.zeros(0, np.int64)
+
+
+class ExactScheduler:
+    """Decides about one pod after the other."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Decide over this cluster."""
+        self.snapshot = snapshot
+        #: What preemption must respect beside the snapshot.
+        self.terms = ANYBODY
+
+    def decide(self, pod: Pod, *, thorough: bool = False, may_preempt: bool = True) -> Decision:
+        """What kube-scheduler would do with a pod.
+
+        Args:
+            pod: the pod.
+            thorough: ask the plugins behind one that ends the cycle too.
+            may_preempt: rehearse preemption where the pod fits nowhere.
+        """
+        facts = self.snapshot.compiler.facts(pod)
+        return self.decide_facts(facts, thorough=thorough, may_preempt=may_preempt)
+
+    def decide_facts(
+        self, facts: PodFacts, *, thorough: bool = False, may_preempt: bool = True
+    ) -> Decision:
+        """``decide`` for a pod that was read before."""
+        gated = scheduling_gates.preenqueue(facts)
+        if gated.code is not Code.SUCCESS:
+            return self._nowhere(facts, gated, None, gated.message)
+        if not self.snapshot.nodes.count:
+            return self._nowhere(facts, SUCCESS, None, messages.NO_NODES)
+        filtered = run_filters(facts, self.snapshot, thorough=thorough)
+        if error := filtered.error():
+            return self._nowhere(facts, SUCCESS, filtered, error)
+        feasible = np.flatnonzero(filtered.feasible)
+        if not len(feasible):
+            return self._failed(facts, filtered, may_preempt=may_preempt)
+        return self._scored(facts, filtered, feasible)
+
+    def assume(self, decision: Decision, node: str) -> Found:
+        """Count a decided pod on a node, and take the volumes that it gets there: which."""
+        pod, objects = decision.pod, self.snapshot.objects
+        found = volumes.NOTHING_TO_DO
+        if pod.shape.claims:
+            claims = claims_of(pod, objects)
+            if claims.waiting:
+                at = self.snapshot.nodes.index[node]
+                found = volumes.Binder(claims, self.snapshot).find(at)
+                for volume, claim in found.taken:
+                    objects.take(volume, claim)
+                for claim in found.made:
+                    objects.select_node(claim, node)
+        self.snapshot.assume(pod, node)
+        return found
+
+    def _scored(self, pod: PodFacts, filtered: Filtered, feasible: IntArray) -> Decision:
+        scores: dict[str, IntArray] = {}
+        skipped = []
+        total = np.zeros(len(feasible), np.int64)
+        for plugin in SCORES:
+            score = plugin.score(pod, self.snapshot, feasible)
+            if score is None:
+                skipped.append(plugin.NAME)
+                continue
+            scores[plugin.NAME] = score
+            total += plugin.WEIGHT * score
+        return Decision(
+            pod,
+            self.snapshot.nodes.names,
+            SUCCESS,
+            filtered,
+            feasible,
+            scores,
+            tuple(skipped),
+            total,
+            "",
+            None,
+        )
+
+    def _failed(self, pod: PodFacts, filtered: Filtered, *, may_preempt: bool) -> Decision:
+        """No node: the message, and what preemption would bring."""
+        sentence = self._sentence(filtered)
+        if not may_preempt:
+            return self._nowhere(pod, SUCCESS, filtered, sentence)
+        preemption = self._post_filter(pod, filtered)
+        message = messages.with_preemption(sentence, preemption.message)
+        return self._nowhere(pod, SUCCESS, filtered, message)._replace(preemption=preemption)
+
+    def _post_filter(self, pod: PodFacts, filtered: Filtered) -> Preemption:
+        """DynamicResources is asked first; without its own state it ends the matter."""
+        if filtered.ended_by and _before_resources(filtered.ended_by):
+            return Preemption(Status(Code.ERROR, (dynamic_resources.NO_STATE,)))
+        found = preempt(pod, self.snapshot, filtered, self.terms)
+        if found.status.code is not Code.UNSCHEDULABLE:
+            return found
+        said = (dynamic_resources.NOTHING_TO_FREE, *found.status.reasons)
+        return found._replace(status=Status(Code.UNSCHEDULABLE, said))
+
+    def _sentence(self, filtered: Filtered) -> str:
+        """The filter part of the message."""
+        count = self.snapshot.nodes.count
+        if filtered.ended_by:
+            ended = filtered.prefilter[filtered.ended_by]
+            return f"{messages.head(count)} {ended.message}."
+        absent = SUCCESS
+        if filtered.narrowed_by:
+            listed = " ".join(filtered.narrowed_by)
+            absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{listed}]")
+        statuses = ((status, len(nodes)) for _, status, nodes in filtered.refusals())
+        return messages.fit_error(count, statuses, absent)
+
+    def _nowhere(
+        self, pod: PodFacts, preenqueue: Status, filtered: Filtered | None, message: str
+    ) -> Decision:
+        names = self.snapshot.nodes.names
+        return Decision(pod, names, preenqueue, filtered, _NOTHING, {}, (), _NOTHING, message, None)
+
+
+def _before_resources(name: str) -> bool:
+    """Whether a plugin is asked before DynamicResources."""
+    order = [plugin.NAME for plugin in FILTERS]
+    return order.index(name) < order.index(dynamic_resources.NAME)

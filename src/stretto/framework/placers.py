@@ -1,0 +1,98 @@
+"""What a shard needs of a runtime, whichever rules it decides by.
+
+``runtime.Runtime`` decides by class, with kept scores; ``exact_runtime.ExactRuntime`` decides by
+pod, with kube-scheduler's own rules. A shard holds one or the other and cannot tell.
+"""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.framework.compiled.placement import Placement, Request
+from stretto.framework.engine.runtime import Engine
+from stretto.framework.groups.runtime import StagedRuntime
+from stretto.framework.model.book import Book
+from stretto.framework.parity.runtime import ExactRuntime
+from stretto.framework.parity.victims import ExactFinder
+from stretto.framework.plugins.volumes import VolumeRule
+from stretto.framework.preemption.finder import VictimFinder, search_of
+from stretto.framework.preemption.volumes import VolumeVictimFinder
+from stretto.framework.volumes.rules import VolumeRules
+from stretto.framework.volumes.runtime import VolumeRuntime
+from stretto.state.rows.snapshot import Columns
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.work.units import Units
+
+Finder = VictimFinder | ExactFinder
+"""Finds victims for pods that fit nowhere."""
+
+
+class Placer(Protocol):
+    """One shard's engine for placing pods, over a snapshot of its own."""
+
+    #: The snapshot's amounts, generations and versions by slot.
+    columns: Columns
+    #: uint8[block]: blocks of the own partition; all of them when there is none.
+    own_block: npt.NDArray[np.uint8]
+
+    def sync(self) -> None:
+        """Bring the snapshot up to date."""
+
+    def place(self, request: Request) -> Placement:
+        """Place a batch on the snapshot, in order; the snapshot shows the result at once."""
+        ...
+
+    def room(self, class_id: int) -> int:
+        """An upper bound of how many pods of a class fit now; 0 means none."""
+        ...
+
+
+class Placers:
+    """Makes the runtimes of one profile's shards."""
+
+    def __init__(self, engine: Engine, tier: str, units: Units | None = None) -> None:
+        """Over what the shards share; ``tier`` is the kernels' where there are any.
+
+        ``units`` tells which pods belong together.
+        """
+        self._units = units
+        self._engine = engine
+        self._tier = tier
+        self._book = Book(engine.cluster)
+
+    def new(self, rng: Rng) -> Placer:
+        """A runtime with a snapshot of its own."""
+        if self._engine.profile.exact:
+            return ExactRuntime(self._engine.cluster, self._book)
+        kind = VolumeRuntime if self._engine.profile.asks_volumes else StagedRuntime
+        return kind(self._engine, rng, self._tier, self._units)
+
+    def law(self) -> ExactRuntime | None:
+        """What judges claims where amounts do not; ``None`` where amounts do."""
+        if not self._engine.profile.exact:
+            return None
+        return ExactRuntime(self._engine.cluster, self._book)
+
+    def volumes(self) -> VolumeRules | None:
+        """What judges the volumes of claims where amounts do the rest; ``None`` for none."""
+        profile = self._engine.profile
+        if profile.exact or not profile.asks_volumes:
+            return None
+        names = frozenset(r.NAME for r in profile.filters if isinstance(r, VolumeRule))
+        return VolumeRules(self._engine.cluster, names)
+
+    def finder(self, placer: Placer, budgets: BudgetLedger, clock: Clock) -> Finder:
+        """What finds victims for the pods that a runtime finds no place for."""
+        rules = self._engine.profile.preemption
+        if isinstance(placer, ExactRuntime):
+            return ExactFinder(self._engine.cluster, placer, rules, budgets, clock)
+        assert isinstance(placer, StagedRuntime)
+        volumes, searches = self.volumes(), search_of(self._tier)
+        if volumes is None:
+            return VictimFinder(placer, budgets, clock, searches)
+        found = VolumeVictimFinder(placer, budgets, clock, searches)
+        found.use(volumes)
+        return found

@@ -1,0 +1,47 @@
+"""NodeDeclaredFeatures: nodes whose kubelet cannot do what a pod's spec asks for.
+
+Upstream infers from the spec which features the kubelet must have; nodes declare theirs in their
+status, so that an older kubelet is passed over rather than given a pod that it misreads.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+import numpy as np
+
+from stretto.api.types.pod import PodSpec
+from stretto.framework.model.plugin import Check, FilterPlugin, Given
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import SKIP, Status, refuse, unresolvable
+
+NAME: Final = "NodeDeclaredFeatures"
+LACKING: Final = unresolvable("node(s) didn't match Pod's required features")
+RESTART_ALL: Final = "RestartAllContainers"
+"""Action of a rule at whose end every container of the pod is started again."""
+
+
+class NodeDeclaredFeatures(FilterPlugin):
+    """Refuses nodes that do not declare what the pod needs."""
+
+    NAME: ClassVar[str] = NAME
+
+    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+        """Nodes that lack a feature; skipped where none is needed."""
+        needed = frozenset(needed_features(pod.pod.spec))
+        if not needed:
+            return SKIP
+        nodes = snapshot.nodes
+        declared = (each.status.declared_features for each in nodes.objects)
+        lacking = (not needed.issubset(each) for each in declared)
+        return Given(refuse(np.fromiter(lacking, np.bool_, nodes.count), LACKING))
+
+
+def needed_features(spec: PodSpec) -> Iterator[str]:
+    """Features that a node must declare for a pod."""
+    containers = (*spec.containers, *spec.init_containers)
+    rules = (rule for each in containers for rule in each.restart_policy_rules)
+    if any(rule.action == RESTART_ALL for rule in rules):
+        yield "RestartAllContainersOnContainerExits"
+    if spec.host_network and spec.host_users is False:
+        yield "UserNamespacesHostNetworkSupport"

@@ -1,0 +1,134 @@
+"""NodeResourcesFit: what a pod asks for is free, and nodes with the largest free share score best.
+
+A request above what the node has at all cannot be cured by removing pods. The score counts a
+container that asks for nothing as 100m and 200Mi, and passes over pod-level requests.
+"""
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from stretto.framework.model.normalise import TOP, at
+from stretto.framework.model.plugin import Check, FilterPlugin, ScorePlugin, Trial
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.requests import CPU, MEMORY, STORAGE, is_scalar
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import SUCCESS, BoolArray, Code, IntArray, Status, Verdict
+
+NAME: Final = "NodeResourcesFit"
+TOO_MANY: Final = "Too many pods"
+BASIC: Final = (CPU, MEMORY, STORAGE)
+
+
+class NodeResourcesFit(FilterPlugin, ScorePlugin):
+    """Refuses full nodes, prefers empty ones."""
+
+    NAME: ClassVar[str] = NAME
+    WEIGHT: ClassVar[int] = 1
+
+    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+        """Nodes that lack something."""
+        return FitCheck(pod, snapshot)
+
+    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+        """The mean of the free shares of cpu and memory, rounded down twice."""
+        cpu, memory = pod.shape.fit_score
+        pairs = (
+            (snapshot.nodes.amount(CPU), snapshot.seen_cpu, cpu),
+            (snapshot.nodes.amount(MEMORY), snapshot.seen_memory, memory),
+        )
+        total = np.zeros(len(feasible), np.int64)
+        counted = np.zeros(len(feasible), np.int64)
+        for allocatable, seen, asked in pairs:
+            has = at(allocatable, feasible)
+            free = has - at(seen, feasible) - asked
+            total += np.maximum(free, 0) * TOP // np.maximum(has, 1)
+            counted += has != 0
+        return total // np.maximum(counted, 1)
+
+
+class FitCheck(Check):
+    """What one pod asks for against all nodes."""
+
+    def __init__(self, pod: PodFacts, snapshot: Snapshot) -> None:
+        """Note what must be free."""
+        requests = pod.shape.filter_requests
+        basic = [(name, requests.get(name, 0)) for name in BASIC]
+        scalars = sorted((name, each) for name, each in requests.items() if is_scalar(name))
+        #: Resources asked for, in the order of the reasons, with the amounts.
+        self.asked = [(name, each) for name, each in (*basic, *scalars) if each > 0]
+        self._snapshot = snapshot
+
+    def verdict(self) -> Verdict | None:
+        """Every lack of each node as a bit, and whether one of them is for good."""
+        nodes, snapshot = self._snapshot.nodes, self._snapshot
+        full = snapshot.pod_count + 1 > nodes.pods_allowed
+        lacks: list[tuple[int, BoolArray]] = []
+        refused = full
+        for bit, (name, amount) in enumerate(self.asked):
+            short = amount > nodes.amount(name) - snapshot.used_of(name)
+            lacks.append((bit, short))
+            refused = refused | short
+        if not refused.any():
+            return None
+        which = full.astype(np.int64) << 1
+        for bit, short in lacks:
+            name, amount = self.asked[bit]
+            which |= short.astype(np.int64) << (bit + 2)
+            which |= short & (amount > nodes.amount(name))
+        return Verdict(refused, which, self._status)
+
+    def trial(self, node: int) -> Trial:
+        """What is free on the node as pods leave."""
+        return FitTrial(self, self._snapshot, node)
+
+    def status_of(self, full: bool, short: list[bool], for_good: bool) -> Status:
+        """The status of a node with these lacks."""
+        reasons = [TOO_MANY] if full else []
+        reasons += [
+            f"Insufficient {name}"
+            for (name, _), lacking in zip(self.asked, short, strict=True)
+            if lacking
+        ]
+        if not reasons:
+            return SUCCESS
+        return Status(Code.UNRESOLVABLE if for_good else Code.UNSCHEDULABLE, tuple(reasons))
+
+    def _status(self, bits: int) -> Status:
+        short = [bool(bits >> (bit + 2) & 1) for bit in range(len(self.asked))]
+        return self.status_of(bool(bits & 2), short, bool(bits & 1))
+
+
+class FitTrial(Trial):
+    """What is free on one node."""
+
+    def __init__(self, check: FitCheck, snapshot: Snapshot, node: int) -> None:
+        """Begin with all pods."""
+        nodes = snapshot.nodes
+        self._check = check
+        self._has = [int(nodes.amount(name)[node]) for name, _ in check.asked]
+        self._used = [int(snapshot.used_of(name)[node]) for name, _ in check.asked]
+        self._pods = int(snapshot.pod_count[node])
+        self._allowed = int(nodes.pods_allowed[node])
+
+    def remove(self, pod: PodFacts) -> None:
+        """A pod leaves the node."""
+        self._count(pod, -1)
+
+    def add(self, pod: PodFacts) -> None:
+        """A pod comes back."""
+        self._count(pod, 1)
+
+    def status(self) -> Status:
+        """What the node lacks now."""
+        asked = [amount for _, amount in self._check.asked]
+        rows = list(zip(asked, self._has, self._used, strict=True))
+        short = [amount > has - used for amount, has, used in rows]
+        for_good = any(amount > has for (amount, has, _), s in zip(rows, short, strict=True) if s)
+        return self._check.status_of(self._pods + 1 > self._allowed, short, for_good)
+
+    def _count(self, pod: PodFacts, by: int) -> None:
+        amounts = pod.shape.running[0]
+        self._pods += by
+        for place, (name, _) in enumerate(self._check.asked):
+            self._used[place] += by * amounts.get(name, 0)

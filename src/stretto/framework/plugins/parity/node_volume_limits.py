@@ -1,0 +1,221 @@
+"""NodeVolumeLimits: a node takes so many volumes of each driver.
+
+Distinct volumes count: those of running pods, those attached otherwise, and the pod's own; a claim
+without a volume counts by its class. Disks of two clouds named in pods count as their drivers'.
+"""
+
+import re
+from typing import ClassVar, Final
+
+import numpy as np
+
+from stretto.api.types.storage import PersistentVolumeClaim
+from stretto.api.types.volumes import Volume
+from stretto.framework.model.plugin import Check, FilterPlugin, Given, Trial
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Status,
+    Verdict,
+    refuse,
+    refuse_nodes,
+    unresolvable,
+    unschedulable,
+)
+from stretto.framework.volume_binder.limits import Asked, Drivers, usage_of
+from stretto.framework.volume_binder.ownership import owner_refusal
+from stretto.state.objects import class_name
+
+NAME: Final = "NodeVolumeLimits"
+TOO_MANY: Final = unschedulable("node(s) exceed max volume count")
+EBS: Final = "ebs.csi.aws.com"
+GCE: Final = "pd.csi.storage.gke.io"
+MIGRATED: Final = {
+    "kubernetes.io/aws-ebs": EBS,
+    "kubernetes.io/gce-pd": GCE,
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+    "kubernetes.io/portworx-volume": "pxd.portworx.com",
+}
+"""Provisioners of old whose volumes are served by drivers now."""
+NOT_COUNTED: Final = frozenset({"kubernetes.io/azure-file", "kubernetes.io/vsphere-volume"})
+"""Provisioners of old that upstream does not count."""
+_ZONED_DISK: Final = re.compile("aws://[^/]*/+(vol-[^/]*)/*")
+"""A disk of EBS as it was written with its zone: the same disk as by its name alone."""
+
+
+class NodeVolumeLimits(FilterPlugin):
+    """Refuses nodes that would take too many volumes of a driver."""
+
+    NAME: ClassVar[str] = NAME
+
+    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+        """Full nodes; skipped without claims and without disks of the two clouds."""
+        disks = [each for each in pod.pod.spec.volumes if migrated(each) is not None]
+        if not pod.shape.claims and not disks:
+            return SKIP
+        status = claims_status(pod, snapshot)
+        if status.code is not Code.SUCCESS:
+            return Given(refuse(np.ones(snapshot.nodes.count, np.bool_), status))
+        return LimitCheck(pod, snapshot)
+
+
+def migrated(volume: Volume) -> tuple[str, str] | None:
+    """Driver and name of a disk that a pod names itself, where a driver serves it now."""
+    if volume.gce_persistent_disk is not None:
+        return GCE, volume.gce_persistent_disk.pd_name
+    if volume.aws_elastic_block_store is not None:
+        name = volume.aws_elastic_block_store.volume_id
+        zoned = _ZONED_DISK.fullmatch(name)
+        return EBS, name if zoned is None else zoned[1]
+    return None
+
+
+def claims_status(pod: PodFacts, snapshot: Snapshot) -> Status:
+    """Whether the claims of a new pod can be counted."""
+    for name, own in pod.claim_names():
+        claim = snapshot.objects.claims.get((pod.namespace, name))
+        if claim is None:
+            where = f"looking up PVC {pod.namespace}/{name}"
+            return unresolvable(f'{where}: persistentvolumeclaim "{name}" not found')
+        if own and (refusal := owner_refusal(claim, pod)):
+            return Status(Code.ERROR, (refusal,))
+    return SUCCESS
+
+
+def volumes_of(pod: PodFacts, snapshot: Snapshot) -> tuple[Drivers, str]:
+    """The volumes of a pod with their drivers; and what is broken, if anything is."""
+    found: Drivers = {}
+    for volume in pod.pod.spec.volumes:
+        disk = migrated(volume)
+        if disk is not None:
+            found[f"{disk[0]}/{disk[1]}"] = disk[0]
+    for name, own in pod.claim_names():
+        claim = snapshot.objects.claims.get((pod.namespace, name))
+        if claim is None:
+            continue
+        if own and (refusal := owner_refusal(claim, pod)):
+            return found, refusal
+        driver, handle = driver_of(claim, snapshot)
+        if driver and handle:
+            found[f"{driver}/{handle}"] = driver
+    return found, ""
+
+
+def driver_of(claim: PersistentVolumeClaim, snapshot: Snapshot) -> tuple[str, str]:
+    """Driver and volume of a claim: its own, or what its class would make; empty for none."""
+    objects = snapshot.objects
+    volume = objects.volumes.get(claim.spec.volume_name)
+    if volume is not None:
+        csi = volume.spec.csi
+        return ("", "") if csi is None else (csi.driver, csi.volume_handle)
+    found = objects.classes.get(class_name(claim))
+    if found is None or found.provisioner in NOT_COUNTED:
+        return "", ""
+    handle = f"to be made for {claim.metadata.namespace}/{claim.metadata.name}"
+    return MIGRATED.get(found.provisioner, found.provisioner), handle
+
+
+class LimitCheck(Check):
+    """The volumes of one pod against all nodes."""
+
+    def __init__(self, pod: PodFacts, snapshot: Snapshot) -> None:
+        """Count the pod's volumes."""
+        self._snapshot = snapshot
+        self._new, _ = volumes_of(pod, snapshot)
+
+    def verdict(self) -> Verdict | None:
+        """Nodes that would take too many."""
+        if not self._new:
+            return None
+        usage, count = usage_of(self._snapshot, COUNTED), self._snapshot.nodes.count
+        full = np.zeros(count, np.bool_)
+        for driver in set(self._new.values()) & usage.limits.keys():
+            mine = [volume for volume, d in self._new.items() if d == driver]
+            new = np.full(count, len(mine))
+            for volume in mine:
+                new[list(usage.holders.get(volume, ()))] -= 1
+            there = usage.counts.get(driver, 0)
+            limits = usage.limits[driver]
+            full |= (new > 0) & (limits >= 0) & (there + new > limits)
+        if not usage.broken:
+            return refuse(full, TOO_MANY)
+        statuses = dict.fromkeys(np.flatnonzero(full).tolist(), TOO_MANY)
+        statuses |= {node: Status(Code.ERROR, (why,)) for node, why in usage.broken.items()}
+        return refuse_nodes(count, statuses.items())
+
+    def trial(self, node: int) -> Trial:
+        """The volumes of the pods that stay."""
+        return LimitTrial(self, node, list(self._snapshot.pods_on[node]))
+
+    def judge(self, node: int, pods: list[PodFacts]) -> Status:
+        """Whether a node with these pods has room for the new volumes."""
+        limits = limits_of(self._snapshot, node)
+        if not limits or not self._new:
+            return SUCCESS
+        there: Drivers = {}
+        for pod in pods:
+            if not pod.pod.spec.volumes:
+                continue
+            mine, broken = volumes_of(pod, self._snapshot)
+            if broken:
+                return Status(Code.ERROR, (broken,))
+            there |= mine
+        everything = attached_to(self._snapshot, node) | there
+        for driver, limit in limits.items():
+            new = sum(d == driver and v not in there for v, d in self._new.items())
+            if new and sum(d == driver for d in everything.values()) + new > limit:
+                return TOO_MANY
+        return SUCCESS
+
+
+def limits_of(snapshot: Snapshot, node: int) -> dict[str, int]:
+    """How many volumes of each driver a node takes."""
+    found = snapshot.objects.csi_nodes.get(snapshot.nodes.names[node])
+    drivers = found.spec.drivers if found is not None else ()
+    return {
+        each.name: each.allocatable.count
+        for each in drivers
+        if each.allocatable is not None and each.allocatable.count is not None
+    }
+
+
+def attached_to(snapshot: Snapshot, node: int) -> Drivers:
+    """Volumes that are attached to a node, whoever uses them."""
+    objects = snapshot.objects
+    found: Drivers = {}
+    for each in objects.attachments.get(snapshot.nodes.names[node], {}).values():
+        volume = objects.volumes.get(each.spec.source.persistent_volume_name or "")
+        if each.spec.attacher and volume is not None and volume.spec.csi is not None:
+            name = f"{each.spec.attacher}/{volume.spec.csi.volume_handle}"
+            found[name] = each.spec.attacher
+    return found
+
+
+COUNTED: Final = Asked(limits_of, attached_to, volumes_of)
+"""How nodes are read."""
+
+
+class LimitTrial(Trial):
+    """The volumes on one node."""
+
+    def __init__(self, check: LimitCheck, node: int, pods: list[PodFacts]) -> None:
+        """Begin with all pods."""
+        self._check = check
+        self._node = node
+        self._pods = pods
+
+    def remove(self, pod: PodFacts) -> None:
+        """A pod leaves the node."""
+        self._pods.remove(pod)
+
+    def add(self, pod: PodFacts) -> None:
+        """A pod comes back."""
+        self._pods.append(pod)
+
+    def status(self) -> Status:
+        """Whether there is room now."""
+        return self._check.judge(self._node, self._pods)

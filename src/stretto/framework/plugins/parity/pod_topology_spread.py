@@ -1,0 +1,222 @@
+"""PodTopologySpread: pods that match are spread over the values of a node label.
+
+Nodes that lack one of the keys count for none. Terminating pods are not counted, and an empty
+selector counts none at all; yet in a rehearsal a leaving pod that matches lowers the count.
+"""
+
+import math
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from stretto.base.errors import InputError
+from stretto.framework.model import spreading
+from stretto.framework.model.nodes import Domain
+from stretto.framework.model.normalise import TOP
+from stretto.framework.model.plugin import Check, FilterPlugin, ScorePlugin, Trial
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.spreading import Constraint
+from stretto.framework.model.status import (
+    SKIP,
+    SUCCESS,
+    BoolArray,
+    Code,
+    IntArray,
+    Status,
+    Verdict,
+    refuse_each,
+    unresolvable,
+    unschedulable,
+)
+
+NAME: Final = "PodTopologySpread"
+UNEVEN: Final = unschedulable("node(s) didn't match pod topology spread constraints")
+NO_LABEL: Final = unresolvable(
+    "node(s) didn't match pod topology spread constraints (missing required label)"
+)
+
+
+class PodTopologySpread(FilterPlugin, ScorePlugin):
+    """Refuses values that have too many pods, prefers those that have few."""
+
+    NAME: ClassVar[str] = NAME
+    WEIGHT: ClassVar[int] = 2
+
+    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+        """The hard constraints; the defaults have none."""
+        try:
+            constraints = spreading.own(pod, spreading.HARD)
+            spreading.own(pod, spreading.SOFT)
+        except InputError as error:
+            return Status(Code.ERROR, (f"get constraints from pod: {error}",))
+        return SpreadCheck(pod, snapshot, constraints) if constraints else SKIP
+
+    def score(self, pod: PodFacts, snapshot: Snapshot, feasible: IntArray) -> IntArray | None:
+        """The soft constraints, the defaults where the pod has none of its own."""
+        has_own = bool(pod.pod.spec.topology_spread_constraints)
+        if has_own:
+            constraints = spreading.own(pod, spreading.SOFT)
+        else:
+            constraints = spreading.defaults(pod, snapshot.objects)
+        if not constraints:
+            return None
+        return SpreadScore(pod, snapshot, constraints, strict=has_own).normalised(feasible)
+
+
+class Counted(NamedTuple):
+    """A hard constraint with the pods of every value."""
+
+    #: The constraint.
+    constraint: Constraint
+    #: The values of its label.
+    domain: Domain
+    #: bool[n]: nodes that count.
+    eligible: BoolArray
+    #: int64[values]: pods that match.
+    sums: IntArray
+    #: bool[values]: values that count.
+    present: BoolArray
+    #: 1 where the pod itself matches.
+    own: int
+
+    def least(self, sums: IntArray) -> int:
+        """The least count, 0 with too few values."""
+        present = self.present
+        if int(present.sum()) < max(self.constraint.min_domains, 1):
+            return 0
+        return int(sums[present].min())
+
+
+def keyed(constraints: tuple[Constraint, ...], snapshot: Snapshot) -> BoolArray:
+    """bool[n]: nodes that have the labels of all constraints."""
+    mask = np.ones(snapshot.nodes.count, np.bool_)
+    for each in constraints:
+        mask &= snapshot.nodes.has(each.key)
+    return mask
+
+
+class SpreadCheck(Check):
+    """The hard constraints of one pod against all nodes."""
+
+    def __init__(
+        self, pod: PodFacts, snapshot: Snapshot, constraints: tuple[Constraint, ...]
+    ) -> None:
+        """Count pods by value."""
+        self._pod = pod
+        self._snapshot = snapshot
+        among = keyed(constraints, snapshot)
+        self._counted = [self._count(each, among) for each in constraints]
+
+    def verdict(self) -> Verdict | None:
+        """Each node under the first constraint that it breaks."""
+        statuses: list[tuple[BoolArray, Status]] = []
+        for each in self._counted:
+            codes = each.domain.codes
+            limit = each.constraint.skew + each.least(each.sums) - each.own
+            statuses.append((codes == 0, NO_LABEL))
+            statuses.append(((each.sums > limit)[codes], UNEVEN))
+        return refuse_each(self._snapshot.nodes.count, statuses)
+
+    def trial(self, node: int) -> Trial:
+        """The counts of the node's own values as pods leave."""
+        return SpreadTrial(self._pod, self._counted, node)
+
+    def _count(self, constraint: Constraint, among: BoolArray) -> Counted:
+        domain = self._snapshot.nodes.domain(constraint.key)
+        eligible = constraint.eligible(self._pod, self._snapshot, among)
+        counts = constraint.counts(self._pod, self._snapshot)
+        sums, present = domain.sums(counts, eligible), domain.present(eligible)
+        own = int(constraint.selector.matches(self._pod.labels))
+        return Counted(constraint, domain, eligible, sums, present, own)
+
+
+class SpreadTrial(Trial):
+    """The counts of one node's values."""
+
+    def __init__(self, pod: PodFacts, counted: list[Counted], node: int) -> None:
+        """Begin with all pods."""
+        self._pod = pod
+        self._node = node
+        self._counted = counted
+        self._sums = [each.sums.copy() for each in counted]
+
+    def remove(self, pod: PodFacts) -> None:
+        """A pod leaves the node."""
+        self._count(pod, -1)
+
+    def add(self, pod: PodFacts) -> None:
+        """A pod comes back."""
+        self._count(pod, 1)
+
+    def status(self) -> Status:
+        """The first constraint that the node breaks now."""
+        for each, sums in zip(self._counted, self._sums, strict=True):
+            value = each.domain.codes[self._node]
+            if value == 0:
+                return NO_LABEL
+            if int(sums[value]) + each.own - each.least(sums) > each.constraint.skew:
+                return UNEVEN
+        return SUCCESS
+
+    def _count(self, pod: PodFacts, by: int) -> None:
+        if pod.namespace != self._pod.namespace:
+            return
+        for each, sums in zip(self._counted, self._sums, strict=True):
+            if each.eligible[self._node] and each.constraint.selector.matches(pod.labels):
+                sums[each.domain.codes[self._node]] += by
+
+
+class SpreadScore:
+    """The soft constraints of one pod."""
+
+    def __init__(
+        self,
+        pod: PodFacts,
+        snapshot: Snapshot,
+        constraints: tuple[Constraint, ...],
+        *,
+        strict: bool,
+    ) -> None:
+        """Score by these; ``strict`` passes over nodes that lack one of the labels."""
+        self._pod = pod
+        self._snapshot = snapshot
+        self._constraints = constraints
+        everywhere = np.ones(snapshot.nodes.count, np.bool_)
+        self._among = keyed(constraints, snapshot) if strict else everywhere
+
+    def normalised(self, feasible: IntArray) -> IntArray:
+        """Fewest pods best; 0 for nodes that were passed over, all 100 where nothing counts."""
+        scored = self._among[feasible]
+        total = np.zeros(len(feasible), np.float64)
+        for each in self._constraints:
+            total += self._raw(each, feasible, scored)
+        whole = np.floor(total)
+        raw = (whole + (total - whole >= 0.5)).astype(np.int64)
+        raw[~scored] = 0
+        if not scored.any():
+            return raw
+        largest, least = int(raw[scored].max()), int(raw[scored].min())
+        if largest == 0:
+            return np.where(scored, TOP, 0).astype(np.int64)
+        return np.where(scored, TOP * (largest + least - raw) // largest, 0).astype(np.int64)
+
+    def _raw(
+        self, constraint: Constraint, feasible: IntArray, scored: BoolArray
+    ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Pods of each node's value, weighed by how many values there are."""
+        domain = self._snapshot.nodes.domain(constraint.key)
+        counts = constraint.counts(self._pod, self._snapshot)
+        has = domain.codes[feasible] != 0
+        if constraint.key == spreading.HOSTNAME:
+            size, pods = int(scored.sum()), counts[feasible]
+        else:
+            codes = domain.codes
+            if domain.empty:
+                codes = np.where(codes == 0, domain.empty, codes)
+            size = int(np.count_nonzero(np.bincount(codes[feasible[scored]])))
+            eligible = constraint.eligible(self._pod, self._snapshot, self._among)
+            by_value = np.bincount(codes, counts * eligible, domain.size)
+            pods = by_value[codes[feasible]].astype(np.int64)
+        weight = math.log(size + 2)
+        return np.where(has, pods * weight + float(constraint.skew - 1), 0.0)

@@ -1,0 +1,17 @@
+"""SchedulingGates: a pod with a gate is not considered at all."""
+
+from typing import Final
+
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.status import SUCCESS, Status, unresolvable
+
+NAME: Final = "SchedulingGates"
+
+
+def preenqueue(pod: PodFacts) -> Status:
+    """Refused while a gate is left."""
+    gates = pod.pod.spec.scheduling_gates
+    if not gates:
+        return SUCCESS
+    listed = " ".join(each.name for each in gates)
+    return unresolvable(f"waiting for scheduling gates: [{listed}]")

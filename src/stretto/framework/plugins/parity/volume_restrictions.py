@@ -1,0 +1,156 @@
+"""VolumeRestrictions: disks named in pods that only one may write, and claims for one pod alone.
+
+A ReadWriteOncePod claim in use anywhere refuses every node; in a rehearsal upstream counts a
+leaving pod's claims by name, without the namespace.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar, Final, TypeAlias
+
+import numpy as np
+
+from stretto.api.types.volumes import GceDisk, IscsiDisk, RbdDisk, Volume
+from stretto.framework.model.plugin import Check, FilterPlugin, Trial
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import (
+    SKIP,
+    SUCCESS,
+    Status,
+    Verdict,
+    refuse_each,
+    unresolvable,
+    unschedulable,
+)
+
+NAME: Final = "VolumeRestrictions"
+DISK: Final = unschedulable("node(s) had no available disk")
+IN_USE: Final = unschedulable(
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode"
+    " already in-use by another pod"
+)
+ONE_POD: Final = "ReadWriteOncePod"
+
+Disk: TypeAlias = GceDisk | IscsiDisk | RbdDisk
+"""Disks that several pods may read."""
+
+
+class VolumeRestrictions(FilterPlugin):
+    """Refuses nodes where a disk is taken."""
+
+    NAME: ClassVar[str] = NAME
+
+    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+        """The pod's disks and its claims for one pod; skipped where neither is in the way."""
+        disks = [each for each in pod.pod.spec.volumes if is_disk(each)]
+        alone: set[str] = set()
+        for name, own in pod.shape.claims:
+            if own:
+                continue
+            claim = snapshot.objects.claims.get((pod.namespace, name))
+            if claim is None:
+                return unresolvable(f'persistentvolumeclaim "{name}" not found')
+            if ONE_POD in claim.spec.access_modes:
+                alone.add(name)
+        uses = sum((pod.namespace, name) in snapshot.claim_users for name in alone)
+        if not disks and not uses:
+            return SKIP
+        return RestrictionCheck(disks, frozenset(alone), uses, snapshot)
+
+
+def is_disk(volume: Volume) -> bool:
+    """Whether a volume names a disk that conflicts."""
+    disks = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.iscsi, volume.rbd)
+    return any(each is not None for each in disks)
+
+
+class RestrictionCheck(Check):
+    """The disks and claims of one pod against all nodes."""
+
+    def __init__(
+        self, disks: list[Volume], alone: frozenset[str], uses: int, snapshot: Snapshot
+    ) -> None:
+        """Look for these."""
+        #: Disks that the pod names.
+        self.disks = disks
+        #: Names of its claims for one pod.
+        self.alone = alone
+        #: How many of them are in use.
+        self.uses = uses
+        self._snapshot = snapshot
+
+    def verdict(self) -> Verdict | None:
+        """Nodes where a disk is taken; all of them where a claim is in use."""
+        count = self._snapshot.nodes.count
+        taken = np.zeros(count, np.bool_)
+        if self.disks:
+            pods_on = self._snapshot.pods_on
+            taken[:] = [any(map(self.in_the_way, pods)) for pods in pods_on]
+        used = np.full(count, self.uses > 0)
+        return refuse_each(count, [(taken, DISK), (used, IN_USE)])
+
+    def trial(self, node: int) -> Trial:
+        """The disks and claims of the pods that stay."""
+        return RestrictionTrial(self, self._snapshot.pods_on[node])
+
+    def in_the_way(self, pod: PodFacts) -> bool:
+        """Whether a pod has one of the disks."""
+        theirs = pod.pod.spec.volumes
+        return any(conflict(mine, each) for mine in self.disks for each in theirs)
+
+
+class RestrictionTrial(Trial):
+    """The disks and claims on one node."""
+
+    def __init__(self, check: RestrictionCheck, pods: Iterable[PodFacts]) -> None:
+        """Begin with all pods."""
+        self._check = check
+        self._conflicts = sum(map(check.in_the_way, pods))
+        self._uses = check.uses
+
+    def remove(self, pod: PodFacts) -> None:
+        """A pod leaves the node."""
+        self._count(pod, -1)
+
+    def add(self, pod: PodFacts) -> None:
+        """A pod comes back."""
+        self._count(pod, 1)
+
+    def status(self) -> Status:
+        """What is taken now."""
+        if self._conflicts:
+            return DISK
+        return IN_USE if self._uses > 0 else SUCCESS
+
+    def _count(self, pod: PodFacts, by: int) -> None:
+        self._conflicts += by * self._check.in_the_way(pod)
+        mine = (name for name, own in pod.shape.claims if not own)
+        self._uses += by * sum(name in self._check.alone for name in mine)
+
+
+def conflict(one: Volume, other: Volume) -> bool:
+    """Whether two volumes name a disk that they cannot share on a node."""
+    gce, gce_too = one.gce_persistent_disk, other.gce_persistent_disk
+    same = gce is not None and gce_too is not None and gce.pd_name == gce_too.pd_name
+    if same and not _both_read(gce, gce_too):
+        return True
+    aws, aws_too = one.aws_elastic_block_store, other.aws_elastic_block_store
+    if aws is not None and aws_too is not None and aws.volume_id == aws_too.volume_id:
+        return True
+    iscsi, iscsi_too = one.iscsi, other.iscsi
+    same = iscsi is not None and iscsi_too is not None and iscsi.iqn == iscsi_too.iqn
+    if same and not _both_read(iscsi, iscsi_too):
+        return True
+    rbd, rbd_too = one.rbd, other.rbd
+    return rbd is not None and rbd_too is not None and _same_image(rbd, rbd_too)
+
+
+def _both_read(one: Disk | None, other: Disk | None) -> bool:
+    """Whether neither of two disks is written."""
+    return one is not None and other is not None and one.read_only and other.read_only
+
+
+def _same_image(one: RbdDisk, other: RbdDisk) -> bool:
+    if (one.pool, one.image) != (other.pool, other.image) or _both_read(one, other):
+        return False
+    return not set(one.monitors).isdisjoint(other.monitors)

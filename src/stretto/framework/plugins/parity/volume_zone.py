@@ -1,0 +1,104 @@
+"""VolumeZone: bound volumes with zone or region labels are reached from those zones only.
+
+A volume's label may hold several values (``a__b``). Nodes without any such label pass. Claims made
+for the pod are not looked at.
+"""
+
+from typing import ClassVar, Final
+
+import numpy as np
+
+from stretto.api.types.storage import PersistentVolume
+from stretto.framework.model.nodes import NodeColumns
+from stretto.framework.model.plugin import Check, FilterPlugin, Given
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import SKIP, BoolArray, Status, refuse, unresolvable
+from stretto.state.objects import class_name
+
+NAME: Final = "VolumeZone"
+REFUSED: Final = unresolvable("node(s) had no available volume zone")
+NO_NAME: Final = unresolvable("PersistentVolume had no name")
+NO_CLASS: Final = unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+OLD_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+OLD_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+NEW: Final = {
+    OLD_ZONE: "topology.kubernetes.io/zone",
+    OLD_REGION: "topology.kubernetes.io/region",
+}
+LABELS: Final = (*NEW, *NEW.values())
+
+Zones = tuple[str, frozenset[str]]
+"""A label and the values it may have."""
+
+
+class VolumeZone(FilterPlugin):
+    """Refuses nodes in other zones than the pod's volumes."""
+
+    NAME: ClassVar[str] = NAME
+
+    def prefilter(self, pod: PodFacts, snapshot: Snapshot) -> Check | Status:
+        """Nodes in other zones; skipped where no bound volume has a zone."""
+        zones: list[Zones] = []
+        for name, own in pod.shape.claims:
+            if not own:
+                found = _zones(pod.namespace, name, snapshot)
+                if isinstance(found, Status):
+                    return found
+                zones += found
+        return Given(refuse(_outside(zones, snapshot.nodes), REFUSED)) if zones else SKIP
+
+
+def _zones(namespace: str, name: str, snapshot: Snapshot) -> list[Zones] | Status:
+    """Where the volume of a claim is; or why the pod goes nowhere."""
+    objects = snapshot.objects
+    claim = objects.claims.get((namespace, name))
+    if claim is None:
+        return unresolvable(f'persistentvolumeclaim "{name}" not found')
+    if claim.spec.volume_name:
+        volume = objects.volumes.get(claim.spec.volume_name)
+        if volume is None:
+            return unresolvable(f'persistentvolume "{claim.spec.volume_name}" not found')
+        return zones_of(volume)
+    wanted = class_name(claim)
+    if not wanted:
+        return NO_CLASS
+    found = objects.class_of(claim)
+    if found is None:
+        return unresolvable(f'storageclass.storage.k8s.io "{wanted}" not found')
+    return [] if found.volume_binding_mode == "WaitForFirstConsumer" else NO_NAME
+
+
+def zones_of(volume: PersistentVolume) -> list[Zones]:
+    """The zone and region labels of a volume; one with an empty value among several is ignored."""
+    labels = volume.metadata.labels
+    zones = []
+    for key in LABELS:
+        if key in labels:
+            values = [each.strip() for each in labels[key].split("__")]
+            if all(values):
+                zones.append((key, frozenset(values)))
+    return zones
+
+
+def _outside(zones: list[Zones], nodes: NodeColumns) -> BoolArray:
+    """bool[n]: nodes with some zone label that are not where all volumes are."""
+    mask = np.zeros(nodes.count, np.bool_)
+    for key, values in zones:
+        inside = _among(key, values, nodes)
+        if key in NEW:
+            newer = _among(NEW[key], values, nodes)
+            inside = np.where(nodes.has(key), inside, newer)
+        mask |= ~inside
+    anywhere = np.zeros(nodes.count, np.bool_)
+    for key in LABELS:
+        anywhere |= nodes.has(key)
+    return mask & anywhere
+
+
+def _among(key: str, values: frozenset[str], nodes: NodeColumns) -> BoolArray:
+    """bool[n]: nodes whose label has one of the values."""
+    mask = np.zeros(nodes.count, np.bool_)
+    for value in values:
+        mask |= nodes.labels.equal(key, value, nodes.everywhere)
+    return mask

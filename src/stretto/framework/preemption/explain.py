@@ -1,0 +1,235 @@
+"""Why nobody's leaving would help a pod: counted over nodes, and as kube-scheduler says it.
+
+Its events end with ``preemption: 0/5 nodes are available: 2 Insufficient cpu, 3 No preemption
+victims found for incoming pod.`` Nodes that would refuse the pod even without all pods of lower
+priority are counted under the rule that does: amounts, or rules between pods. Where a profile
+protects pods more than kube-scheduler can, nodes that would do but for that are counted under
+reasons of our own.
+"""
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.engine.runtime import Engine
+from stretto.framework.preemption.affinity_reasons import Between, between_of
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.rows.resources import PODS
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.columns import KEPT
+from stretto.state.victims.rules import Guard, guard_of
+from stretto.state.victims.standing import Kinds
+
+NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
+OFF: Final = "preemption: not tried, because the profile turns it off."
+NO_HELP: Final = "Preemption is not helpful for scheduling"
+NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+PROTECTED: Final[dict[Guard, str]] = {
+    Guard.NOT_RUNNING: "node(s) had pods that are not running yet",
+    Guard.LEAVING: "node(s) had pods that are leaving already",
+    Guard.PROTECTED: "node(s) had pods that the profile protects by priority",
+    Guard.FORBIDDEN: "node(s) had pods that forbid their preemption",
+    Guard.NOT_OPTED_IN: "node(s) had pods that have not agreed to be preempted",
+    Guard.OTHERS: "node(s) had pods of other schedulers, which are left alone",
+    Guard.RECENT: "node(s) had pods that started a short while ago",
+}
+BUDGET: Final = "node(s) had pods that a disruption budget protects"
+
+
+KEPT_FOR: Final = 5.0
+"""Seconds for which words are as good as new."""
+ASKED_PER_SECOND: Final = 4.0
+"""Questions a second: one looks at every pod of lower priority."""
+
+
+class Example(NamedTuple):
+    """A node on which a preemption is forbidden."""
+
+    #: What forbids it.
+    reason: str
+    #: The node's slot.
+    slot: int
+    #: Rows of pods that stay, for whose sake it is forbidden.
+    rows: tuple[int, ...]
+
+
+class Words(NamedTuple):
+    """What stands in the way of a preemption."""
+
+    #: As kube-scheduler's events say it.
+    message: str
+    #: Nodes by reason, the most frequent first.
+    nodes: tuple[tuple[str, int], ...] = ()
+    #: A node for each reason that pods are which stay.
+    examples: tuple[Example, ...] = ()
+
+
+class _Field(NamedTuple):
+    """Nodes that would do without all pods of lower priority."""
+
+    #: bool[slot]: the nodes.
+    left: npt.NDArray[np.bool_]
+    #: int64[k]: rows of lower priority on any node.
+    rows: npt.NDArray[np.int64]
+    #: int64[slot, resource]: free now.
+    free: npt.NDArray[np.int64]
+    #: int64[resource]: what the pod asks for.
+    asked: npt.NDArray[np.int64]
+    #: Its rules between pods; ``None`` without any.
+    between: Between | None
+
+
+class Suffixes:
+    """The ends of events, each worked out once for pods that are alike, and not too often."""
+
+    def __init__(self, engine: Engine, budgets: BudgetLedger) -> None:
+        """Nothing asked yet."""
+        self._engine = engine
+        self._budgets = budgets
+        self._kept: dict[tuple[int, int, int], tuple[float, str]] = {}
+        self._next = float("-inf")
+
+    def of(self, row: int, now: float) -> str:
+        """What is said behind the reasons of nodes; empty where preemption may still help."""
+        if self._engine.profile.exact:
+            return ""
+        pods, classes = self._engine.cluster.pods, self._engine.cluster.classes
+        class_id = int(pods.class_id[row])
+        key = (classes.serial(class_id), int(pods.priority[row]), int(pods.traits[row]))
+        asked_at, text = self._kept.get(key, (float("-inf"), ""))
+        if now - asked_at < KEPT_FOR or now < self._next:
+            return text
+        self._next = now + 1.0 / ASKED_PER_SECOND
+        words = preemption_words(self._engine, self._budgets, row, now)
+        text = "" if words is None else f" {words.message}"
+        if len(self._kept) > 10_000:
+            self._kept.clear()
+        self._kept[key] = now, text
+        return text
+
+
+def preemption_words(engine: Engine, budgets: BudgetLedger, row: int, now: float) -> Words | None:
+    """Why preemption does not help a pod that fits nowhere; ``None`` where it may."""
+    cluster, rules = engine.cluster, engine.profile.preemption
+    pods = cluster.pods
+    if not rules.enabled:
+        return Words(OFF)
+    if not cluster.traits[int(pods.traits[row])].preempts:
+        return Words(NEVER)
+    examples: list[Example] = []
+    counts = _counts(engine, budgets, row, now, examples)
+    if counts is None:
+        return None
+    listed = sorted(f"{count} {text}" for text, count in counts.items())
+    total = len(cluster.nodes.by_name)
+    message = f"preemption: 0/{total} nodes are available: {', '.join(listed)}."
+    return Words(message, tuple(counts.most_common()), tuple(examples))
+
+
+def _counts(
+    engine: Engine, budgets: BudgetLedger, row: int, now: float, examples: list[Example]
+) -> Counter[str] | None:
+    """Nodes by what stands in the way there; ``None`` where one would do."""
+    cluster = engine.cluster
+    ledger, pods = cluster.ledger, cluster.pods
+    class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
+    ledger.widen()
+    size, width = ledger.slots.size, ledger.used.shape[1]
+    asked = np.zeros(width, np.int64)
+    amounts = cluster.classes.asks(np.array([class_id], np.int32))[0]
+    asked[: min(width, len(amounts))] = amounts[:width]
+    rules_say = engine.eligibility.rows[engine.eligibility.filter_row(cluster.classes[class_id])]
+    live = ledger.slots.live[:size] > 0
+    helpless = live & ((rules_say[:size] == 0) | _short(ledger.alloc[:size], asked).any(axis=1))
+    free, between = ledger.alloc[:size] - ledger.used[:size], between_of(engine, class_id)
+    if between is not None:
+        helpless |= live & between.hopeless()[:size] & ~_short(free, asked).any(axis=1)
+    rows = np.flatnonzero(
+        (pods.slot[: pods.length] != NO_SLOT) & (pods.priority[: pods.length] < priority)
+    )
+    held = np.zeros(size, np.bool_)
+    held[pods.slot[rows]] = True
+    lacking = _short(free + _sums(engine, rows), asked)
+    counts: Counter[str] = Counter()
+    counts[NO_HELP] = int(helpless.sum())
+    counts[NO_VICTIMS] = int((live & ~helpless & ~held).sum())
+    left = live & ~helpless & held
+    _count_lacking(engine, lacking, left, counts)
+    if between is not None:
+        for text, mask in between.refusals(rows):
+            slots = np.flatnonzero(left & mask[:size])
+            if len(slots):
+                counts[text] += len(slots)
+                stay = between.stay(text, int(slots[0]), rows)
+                examples.append(Example(text, int(slots[0]), tuple(stay.tolist())))
+            left &= ~mask[:size]
+    field = _Field(left, rows, free, asked, between)
+    if not _count_guards(engine, budgets, field, now, (counts, examples)):
+        return None
+    return +counts
+
+
+def _count_lacking(
+    engine: Engine,
+    lacking: npt.NDArray[np.bool_],
+    left: npt.NDArray[np.bool_],
+    counts: Counter[str],
+) -> None:
+    """Count nodes that lack an amount even then, and leave them out of ``left``."""
+    for column in np.flatnonzero(lacking[left].any(axis=0)).tolist():
+        name = engine.cluster.ledger.resources.names[column]
+        text = "Too many pods" if column == PODS else f"Insufficient {name}"
+        counts[text] = int(lacking[left, column].sum())
+    left &= ~lacking.any(axis=1)
+
+
+def _count_guards(
+    engine: Engine,
+    budgets: BudgetLedger,
+    field: _Field,
+    now: float,
+    told: tuple[Counter[str], list[Example]],
+) -> bool:
+    """Count nodes that would do but for who may not be asked; False where one would do."""
+    left, rows, free, asked, between = field
+    cluster, rules = engine.cluster, engine.profile.preemption
+    slots = cluster.pods.slot
+    here = rows[left[slots[rows]]]
+    kept = Kinds(cluster, rules).of_many(here, now) == KEPT
+    may = free + _sums(engine, here[~kept])
+    blocked = left & _short(may, asked).any(axis=1)
+    if between is not None:
+        blocked |= left & between.refused(here[~kept])[: len(left)]
+    counts, examples = told
+    found: dict[tuple[Guard, int], list[int]] = {}
+    for row in here[kept & blocked[slots[here]]].tolist():
+        guard = guard_of(cluster, rules, row, now)
+        if guard is not None:
+            found.setdefault((guard, int(slots[row])), []).append(row)
+    for (guard, slot), stay in found.items():
+        if not counts[PROTECTED[guard]]:
+            examples.append(Example(PROTECTED[guard], slot, tuple(stay)))
+        counts[PROTECTED[guard]] += 1
+    rest = left & ~blocked
+    if rest.any() and rules.hard_budgets:
+        budgets.sync()
+        counts[BUDGET] = int(rest.sum())
+        return bool(budgets)
+    return not rest.any()
+
+
+def _sums(engine: Engine, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """int64[slot, resource]: what these pods take."""
+    cluster = engine.cluster
+    total = np.zeros((cluster.ledger.slots.size, cluster.ledger.used.shape[1]), np.int64)
+    asks = cluster.classes.asks(cluster.pods.class_id[rows])
+    width = min(asks.shape[1], total.shape[1])
+    np.add.at(total[:, :width], cluster.pods.slot[rows], asks[:, :width])
+    return total
+
+
+def _short(free: npt.NDArray[np.int64], asked: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """bool[slot, resource]: what is asked for and not there."""
+    return (free < asked) & (asked > 0)

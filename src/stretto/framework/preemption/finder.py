@@ -1,0 +1,398 @@
+"""Finding victims for pods that fit nowhere, on what a shard knows at the time of its cycle.
+
+A cycle may hold several preemptors: each sees what those before it have been promised, and a unit
+that cannot be helped as a whole takes back what was promised to its first pods. Pods of amounts
+alone are searched for by the index of victims. For pods with rules between pods, nodes on which
+somebody must leave for a rule stand in an index of their own (``pressed``); pods of host ports or
+devices, and nodes whose volumes are in the way, are rehearsed one by one (``node_by_node``).
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.framework.affinity.headcounts import Headcounts
+from stretto.framework.compiled.one_node import Candidate, Holds, Preemptor
+from stretto.framework.contract.rule import Scope
+from stretto.framework.groups.runtime import StagedRuntime
+from stretto.framework.kernels.numpy.victims import (
+    Hit,
+    Index,
+    Limits,
+    SetArrays,
+    Wanted,
+    search,
+    set_arrays,
+    standing_of,
+)
+from stretto.framework.kernels.tiers import kernel
+from stretto.framework.preemption.index_with_rules import parts_of, pressed_of
+from stretto.framework.preemption.node_by_node import Circumstances, NodeByNode
+from stretto.framework.preemption.other_pods import Others, Taken, both
+from stretto.framework.preemption.places import Mask, PreemptionPlaces
+from stretto.state.classes.table import STAGED
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.index import Victims
+from stretto.state.victims.rules import Select, may_preempt
+from stretto.state.work.claims import Plan
+from stretto.state.work.units import Unit
+
+Search = Callable[[Index, Wanted, Limits], Hit | None]
+"""Finds the best node."""
+
+
+SearchMany = Callable[[Index, Wanted, Limits, Any, int], list[Candidate]]
+"""Finds nodes for many that are alike, and notes them in the index."""
+
+ALIKE: Final = 3
+"""Preemptors that must be alike for a search that keeps what each node would cost."""
+
+
+class Searches(NamedTuple):
+    """The searches of one tier."""
+
+    #: For one preemptor.
+    one: Search
+    #: For many that are alike; ``None`` where each is searched for alone.
+    many: SearchMany | None
+
+
+class Found(NamedTuple):
+    """What a search found."""
+
+    #: The best node; ``None`` where no node would do.
+    candidate: Candidate | None
+    #: Whether it is worth trying again at once: only nodes that are spoken for would do.
+    again: bool = False
+    #: What the pod's FailedScheduling event says then; empty for what it said before.
+    message: str = ""
+
+
+REHEARSED: Final = 100
+"""Nodes that would do to look at where volumes are in the way: kube-scheduler's least number."""
+ANYWHERE: Final[tuple[None, ...]] = (None,)
+"""The places of a unit that may go anywhere."""
+NOTHING = Found(None)
+"""Nobody's leaving would help."""
+
+
+class VictimFinder:
+    """Finds victims by the index of victims."""
+
+    def __init__(
+        self, runtime: StagedRuntime, budgets: BudgetLedger, clock: Clock, searches: Searches
+    ) -> None:
+        """Find on a shard's snapshot; the clock tells who started a short while ago."""
+        engine = runtime.engine
+        #: The profile's rules.
+        self.rules = engine.profile.preemption
+        #: Who could leave, as this finder knows it.
+        self.victims = Victims(engine.cluster, self.rules, budgets)
+        self._runtime = runtime
+        self._engine = engine
+        self._cluster = engine.cluster
+        self._budgets = budgets
+        self._clock = clock
+        self._search, self._search_many = searches
+        #: Rules from outside that depend on who is there: the leaving of pods is not rehearsed
+        #: with them, so a node must please them as it is.
+        self._asked = tuple(
+            rule
+            for rule in engine.profile.every_filter
+            if rule.SCOPE in (Scope.DOMAIN, Scope.SLOT) and not rule.FUSED
+        )
+        self._others = Others(runtime)
+        self._one_by_one = NodeByNode(engine.cluster, self.rules, budgets, self.victims)
+        self._random = Rng(0)
+        self._plan: Plan | None = None
+        self._now = 0.0
+        self._taken: list[Taken] = []
+        #: Where the pod that is asked about may go; ``None`` for anywhere.
+        self._only: Mask | None = None
+        self._places = PreemptionPlaces(runtime, self.victims)
+        #: Nodes that were promised ahead to pods that are alike, the next one last.
+        self._ahead: list[Candidate] = []
+        #: Rows of these pods, and what they are.
+        self._alike: Collection[int] = ()
+        self._ahead_for, self._ahead_ask = Preemptor(-1, 0), -1
+        self._sets = self.victims.sets, set_arrays(self.victims.sets)
+        self._expected: dict[tuple[int, int], list[int]] = {}
+        self._kept: set[int] = set()
+
+    def begin(self, plan: Plan) -> None:
+        """A new cycle, whose plain claims are ``plan``'s; nothing is read before it is needed."""
+        self._plan = plan
+        self._others.begin()
+        self._taken.clear()
+        self._kept.clear()
+        self._ahead.clear()
+        self._expected.clear()
+
+    def expect(self, rows: Sequence[int]) -> None:
+        """These pods will be asked about: those that are alike are searched for together."""
+        pods, traits = self._cluster.pods, self._cluster.traits
+        index = np.array(rows, np.int64)
+        columns = pods.class_id[index], pods.priority[index], pods.traits[index]
+        groups: dict[tuple[int, int], list[int]] = {}
+        for row, class_id, priority, trait in zip(
+            rows, *(each.tolist() for each in columns), strict=True
+        ):
+            if traits[trait].preempts:
+                groups.setdefault((class_id, priority), []).append(row)
+        self._expected = groups
+
+    def find(self, row: int) -> Found:
+        """The best node for a pod, and who must leave it."""
+        if self._ahead and row in self._alike and self._only is None:
+            return Found(self._ahead[-1])
+        pods = self._cluster.pods
+        if int(pods.priority[row]) <= pods.lowest or not may_preempt(self._cluster, row):
+            return NOTHING
+        return self._find(row)
+
+    def _find(self, row: int, holds: Holds | None = None) -> Found:
+        """The best node inside what the pod is kept to; ``holds`` asks its volumes' rules there."""
+        pods = self._cluster.pods
+        preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
+        special = int(self._cluster.classes.special[preemptor.class_id])
+        self._wake()
+        self._give_back()
+        wanted = self._wanted(preemptor)
+        if not wanted.bands:  # nobody of lower priority may be asked
+            return NOTHING
+        heads = self._others.heads(preemptor.class_id, self._taken)
+        if special or holds is not None:
+            return self._rehearse(preemptor, self._within(wanted, heads), holds)
+        if heads is not None:
+            return self._find_among(preemptor, wanted, heads)
+        limits, alike = self._limits(wanted), self._expected.pop(preemptor, ())
+        together = self._search_many is not None and self._only is None
+        if together and len(alike) >= ALIKE and limits.offset == 0:
+            return self._find_ahead(preemptor, wanted, limits, alike)
+        hit = self._search(self._index(), wanted, limits)
+        return NOTHING if hit is None else Found(_candidate(hit))
+
+    def _find_among(self, preemptor: Preemptor, wanted: Wanted, heads: Headcounts) -> Found:
+        """The best node for a pod with rules between pods."""
+        index, limits = self._index(), self._limits(wanted)
+        view, domains = self._runtime.between, self._cluster.domains
+        search = index, wanted, limits
+        parts = parts_of(heads, view, domains, search)
+        plain = self._search(index, parts.plain, limits)
+        hits, pressed = [plain], pressed_of(parts, domains, search, plain)
+        if pressed is not None:
+            at = int(np.searchsorted(pressed.slots, limits.offset))
+            at %= len(pressed.slots)
+            here = limits._replace(offset=at if limits.offset else 0)
+            hit = self._search(pressed.columns, pressed.wanted, here)
+            if hit is not None:
+                hits.append(hit._replace(slot=int(pressed.slots[hit.slot])))
+        hit = min((h for h in hits if h is not None), key=lambda h: (h.key, h.slot), default=None)
+        found = NOTHING if hit is None else Found(_candidate(hit))
+        if not len(parts.doubtful):
+            return found
+        mask = np.zeros_like(wanted.admitted)
+        mask[parts.doubtful] = wanted.admitted[parts.doubtful]
+        return self._better(found, self._rehearse(preemptor, wanted._replace(admitted=mask), None))
+
+    def _within(self, wanted: Wanted, heads: Headcounts | None) -> Wanted:
+        """What is wanted on nodes that rules between pods may let the pod onto."""
+        if heads is None:
+            return wanted
+        could = heads.could(self._runtime.between)[: len(wanted.admitted)]
+        return wanted._replace(admitted=wanted.admitted & could.astype(wanted.admitted.dtype))
+
+    def _better(self, one: Found, other: Found) -> Found:
+        given = Circumstances(self._now, self._kept, self._taken)
+        return Found(self._one_by_one.better(one.candidate, other.candidate, given))
+
+    def _rehearse(self, preemptor: Preemptor, wanted: Wanted, holds: Holds | None) -> Found:
+        """Rehearse the nodes that have enough amounts, one by one."""
+        most = 1 << 30 if holds is None else REHEARSED
+        between = self._others.holds(preemptor.class_id, self._taken)
+        holds = between if holds is None else both(between, holds)
+        given = Circumstances(self._now, self._kept, self._taken, holds, most)
+        return Found(self._one_by_one.best(preemptor, wanted, given))
+
+    def _find_ahead(
+        self, preemptor: Preemptor, wanted: Wanted, limits: Limits, alike: Sequence[int]
+    ) -> Found:
+        """Search for all that are alike at once; they are handed out one by one."""
+        assert self._search_many is not None
+        victims = self.victims
+        known = victims.most, victims.counted_as_safe()
+        found = self._search_many(self._index(), wanted, limits, known, len(alike))
+        rows = [row for each in found for row in (*each.victims, *each.displaced)]
+        victims.taken(rows, [each.slot for each in found])
+        found.reverse()
+        self._ahead, self._alike = found, frozenset(alike)
+        self._ahead_for = preemptor
+        self._ahead_ask = victims.ask_number(preemptor.class_id)
+        return Found(found[-1]) if found else NOTHING
+
+    def _give_back(self) -> None:
+        """Take back what was found ahead and not asked for."""
+        if self._ahead:
+            for candidate in self._ahead:
+                self._untake(candidate, self._ahead_ask)
+            self._ahead.clear()
+
+    def _untake(self, candidate: Candidate, ask: int) -> None:
+        rows = candidate.leavers
+        self.victims.untake(rows, candidate.slot, ask, self._now)
+
+    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> Sequence[Mask | None]:
+        """Where pods of a unit may go together; ``None`` for anywhere."""
+        if not self._cluster.directed:
+            return ANYWHERE
+        self._wake()
+        return self._places.domains(unit, rows, needed)
+
+    def keep_to(self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]) -> None:
+        """Find only where a pod of a unit may go, beside what others of it were promised."""
+        staged = self._cluster.classes.special[self._cluster.pods.class_id[row]] & STAGED
+        capped = bool(staged) or bool(self._cluster.directed)
+        self._only = self._places.open_to(unit, row, domain, promised) if capped else domain
+
+    def take(self, row: int, candidate: Candidate) -> None:
+        """A preemptor is promised a node."""
+        if self._ahead and self._ahead[-1] is candidate:
+            self._ahead.pop()
+            class_id, ask = self._ahead_for.class_id, self._ahead_ask
+        else:
+            self._give_back()
+            class_id = int(self._cluster.pods.class_id[row])
+            ask = self.victims.ask_number(class_id)
+            self.victims.take(candidate.leavers, candidate.slot, ask)
+        self._budgets.spend(candidate.victims)
+        self._taken.append(Taken(candidate, ask, class_id, row))
+
+    def allows(self, row: int, candidate: Candidate) -> bool:
+        """Whether other pods let a pod go to a node, whoever was added to those who leave."""
+        pods = self._cluster.pods
+        holds = self._others.holds(int(pods.class_id[row]), self._taken)
+        if holds is None:
+            return True
+        return holds(candidate.slot, self._leavers(row, candidate))
+
+    def _leavers(self, row: int, candidate: Candidate) -> set[int]:
+        """Who will have left a node: the victims, and those of lower priority that leave anyway."""
+        going = self._others.leavers(candidate.slot, int(self._cluster.pods.priority[row]))
+        return {*candidate.leavers, *going}
+
+    def stand(self, mark: int) -> bool:
+        """Whether rules between pods hold with all that was promised since a mark."""
+        return self._others.stand_together(self._taken[mark:], self._taken)
+
+    def may_leave(self, rows: Sequence[int]) -> bool:
+        """Whether disruption budgets let these leave together, where budgets are hard."""
+        return not self.rules.hard_budgets or not self._budgets.violating(rows)
+
+    def spare(self, rows: Collection[int]) -> None:
+        """These must stay where they are, for the rest of the cycle."""
+        self._give_back()
+        self._kept.update(rows)
+        self.victims.spare(rows)
+
+    def chance(self, class_id: int, priority: int) -> int:
+        """1 where the amounts of some node would do without all pods of lower priority, else 0."""
+        if priority <= self._cluster.pods.lowest:
+            return 0
+        self._now = self._clock.monotonic()
+        self.victims.sync(self._now)
+        wanted = self._wanted(Preemptor(class_id, priority))
+        if not wanted.bands:
+            return 0
+        if self._others.is_strict(class_id):
+            self._others.begin()  # between cycles nothing is promised
+            wanted = self._within(wanted, self._others.heads(class_id, ()))
+        sums, mask = self.victims.sums, wanted.admitted.astype(np.bool_)
+        for column, need in zip(wanted.columns, wanted.need, strict=True):
+            mask &= sums.free[column] + sums.below[wanted.bands - 1, column] >= need
+        return int(mask.any())
+
+    def mark(self) -> int:
+        """Where to go back to."""
+        return len(self._taken)
+
+    def back_to(self, mark: int) -> None:
+        """Take back what was promised since a mark."""
+        self._give_back()
+        while len(self._taken) > mark:
+            last = self._taken.pop()
+            self._untake(last.candidate, last.ask)
+            self._budgets.spend(last.candidate.victims, -1)
+        self._others.take_back(self._taken)
+
+    def _wake(self) -> None:
+        """Bring the index up to date, once a cycle."""
+        plan, self._plan = self._plan, None
+        if plan is None:
+            return
+        self._now = self._clock.monotonic()
+        self.victims.sync(self._now)
+        self.victims.claim(plan.slots, self._cluster.pods.class_id[plan.rows])
+
+    def _wanted(self, preemptor: Preemptor) -> Wanted:
+        """What to search for."""
+        cluster, eligibility = self._cluster, self._engine.eligibility
+        amounts = cluster.classes.asks(np.array([preemptor.class_id], np.int32))[0]
+        columns = np.flatnonzero(amounts).astype(np.int32)
+        pod = cluster.classes[preemptor.class_id]
+        size = cluster.ledger.slots.size
+        row = eligibility.filter_row(pod)
+        admitted = eligibility.rows[row, :size] & cluster.ledger.slots.live
+        if self._only is not None:
+            admitted &= self._only[:size].astype(admitted.dtype)
+        chosen = self._engine.profile.chosen
+        if chosen is not None and chosen.asks(pod):
+            slots = np.flatnonzero(admitted)
+            admitted[slots] = chosen.slot_values(pod, self._runtime.view, slots) >= 0
+        for rule in self._asked:
+            if rule.signature(pod) is not None:
+                slots = np.flatnonzero(admitted)
+                admitted[slots] = rule.filter(pod, self._runtime.view, slots)
+        bands = self.victims.bands_below(preemptor.priority)
+        return Wanted(columns, amounts[columns], preemptor.priority, bands, admitted)
+
+    def _limits(self, wanted: Wanted) -> Limits:
+        """How far to look, as the profile says."""
+        rules, size, left = self.rules, len(wanted.admitted), self._budgets.left
+        arrays = self._arrays()
+        standing = standing_of(arrays, left, self.victims.most)
+        all_of_them = Limits(left, self.victims.sets, arrays, standing, rules.hard_budgets)
+        if rules.select is Select.BEST or not size:
+            return all_of_them
+        return all_of_them._replace(
+            offset=self._random.randint(0, size - 1),
+            most=rules.candidates,
+            from_band=wanted.bands - 1 if rules.select is Select.RANDOM else 0,
+        )
+
+    def _arrays(self) -> SetArrays:
+        """Sets of budgets as arrays, made anew where there are others."""
+        sets = self.victims.sets
+        if self._sets[0] is not sets or len(self._sets[1].first) != len(sets) + 1:
+            self._sets = sets, set_arrays(sets)
+        return self._sets[1]
+
+    def _index(self) -> Index:
+        victims = self.victims
+        return Index(victims.entries, victims.sums, victims.asks, victims.largest)
+
+
+def search_of(tier: str) -> Searches:
+    """The searches of a kernel tier."""
+    if kernel(tier).name == "numpy":
+        return Searches(search, None)
+    from stretto.framework.kernels.victims import best_of_many
+    from stretto.framework.kernels.victims import search as compiled
+
+    return Searches(compiled.search, best_of_many.search_many)
+
+
+def _candidate(hit: Hit) -> Candidate:
+    return Candidate(hit.slot, hit.victims, hit.beyond, hit.displaced, 0)

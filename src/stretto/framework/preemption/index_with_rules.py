@@ -1,0 +1,250 @@
+"""Nodes that take a pod only once others leave for a rule's sake, as an index of victims.
+
+A rule that too many pods break is an amount (``domains.headcounts``): these nodes, few as they are,
+get it as further columns beside CPU and memory, and the search for victims takes its course: pods
+that must leave for a rule are victims even where amounts would do. Columns are made for nodes that
+could be the best alone: where a better node is known, or pods of the lowest priority would do.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.affinity.counts import DomainView
+from stretto.framework.affinity.headcounts import NO_LIMIT, Company, Headcount, Headcounts
+from stretto.framework.kernels.numpy.victims import EVERY_NODE, SPENT, Hit, Index, Limits, Wanted
+from stretto.state.affinity.index import Domains
+from stretto.state.victims.columns import MAY_BE_ASKED, Entries, Sums
+
+TELLABLE: Final = 1 << 20
+"""Combinations of what pods take that a table tells apart; more of them are sorted."""
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Lower(NamedTuple):
+    """Entries of some slots below a priority."""
+
+    #: int64[k]: position of the slot among those asked about.
+    at: Ints
+    #: int64[k]: place among the slot's entries.
+    place: Ints
+    #: int64[k]: rows.
+    rows: Ints
+
+
+class Pressed(NamedTuple):
+    """The nodes on which somebody must leave for a rule."""
+
+    #: int64[k]: their slots, ascending: what the index numbers from 0.
+    slots: Ints
+    #: Their columns.
+    columns: Index
+    #: What is searched for there.
+    wanted: Wanted
+
+
+class Parts(NamedTuple):
+    """Nodes by what rules between pods say of them."""
+
+    #: What is searched for where they have nothing against the pod as things are.
+    plain: Wanted
+    #: int64[k]: the others that may do, ascending.
+    pressed: Ints
+    #: Rules that too many pods break there.
+    counts: tuple[Headcount, ...]
+    #: int64[k]: nodes that must be rehearsed: a hard budget may keep their company there.
+    doubtful: Ints
+
+
+def parts_of(
+    heads: Headcounts, view: DomainView, domains: Domains, search: tuple[Index, Wanted, Limits]
+) -> Parts:
+    """Tell nodes apart for a search."""
+    index, wanted, limits = search
+    size = len(wanted.admitted)
+    admitted = (wanted.admitted > 0) & heads.could(view)[:size]
+    admitted &= _enough(index, wanted)
+    doubtful = np.zeros(0, np.int64)
+    if heads.company is not None:
+        stays, doubtful = _company_stays(heads.company, view, domains, (index, wanted, limits))
+        admitted &= stays
+    passes = heads.passes()[:size]
+    plain = wanted._replace(admitted=(admitted & passes).astype(wanted.admitted.dtype))
+    return Parts(plain, np.flatnonzero(admitted & ~passes), heads.counts, doubtful)
+
+
+def pressed_of(
+    parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits], plain: Hit | None
+) -> Pressed | None:
+    """The nodes on which somebody must leave for a rule, if one could be better than ``plain``."""
+    slots = parts.pressed
+    if len(slots) and search[2].most == EVERY_NODE:
+        slots = _contenders(parts, domains, search, plain)
+    if not len(slots):
+        return None
+    return _pressed(slots, _broken(parts.counts, slots), domains, search)
+
+
+def _contenders(
+    parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits], plain: Hit | None
+) -> Ints:
+    """Those of the pressed nodes that could be the best."""
+    index, wanted, limits = search
+    slots = parts.pressed
+    if plain is not None:
+        violations, top = plain.key[:2]
+        return slots if violations else slots[_do_without(top, parts, domains, search)]
+    if len(limits.left):  # whom a budget protects is not known before a node is walked
+        return slots
+    sure = index.entries.odd[slots] == 0
+    for top in index.sums.edges[: wanted.bands].tolist():
+        if top >= wanted.priority:
+            break
+        does = _do_without(top, parts, domains, search)
+        if (does & sure).any():
+            return slots[does]
+    return slots
+
+
+def _do_without(
+    top: int, parts: Parts, domains: Domains, search: tuple[Index, Wanted, Limits]
+) -> Mask:
+    """bool[k]: pressed nodes that may do once all up to a priority have left."""
+    index, wanted, _ = search
+    slots, sums = parts.pressed, index.sums
+    band = int(np.searchsorted(sums.edges, top))
+    does = np.ones(len(slots), np.bool_)
+    for column, need in zip(wanted.columns, wanted.need, strict=True):
+        does &= sums.free[column, slots] + sums.below[band, column, slots] >= need
+    left = np.flatnonzero(does)
+    low = lower_of(index.entries, slots[left], wanted.priority, top)
+    for each in _broken(parts.counts, slots[left]):
+        counts = domains.counted_in(each.population, low.rows)
+        gone = np.bincount(low.at[counts], minlength=len(left))
+        does[left] &= each.room[slots[left]] + gone * each.here[slots[left]] >= 0
+    return does
+
+
+def _broken(counts: Sequence[Headcount], slots: Ints) -> list[Headcount]:
+    """Rules that are broken on some of these slots."""
+    return [each for each in counts if (each.room[slots] < 0).any()]
+
+
+def lower_of(entries: Entries, slots: Ints, priority: int, top: int | None = None) -> Lower:
+    """The entries of some slots below a priority; with ``top``, those that cost no more."""
+    held = np.arange(entries.kind.shape[1])[None, :] < entries.length[slots, None]
+    held &= entries.priority[slots] < priority
+    if top is not None:
+        held &= (entries.priority[slots] <= top) | (entries.kind[slots] != MAY_BE_ASKED)
+    at, place = np.nonzero(held)
+    return Lower(at, place, entries.row[slots[at], place].astype(np.int64))
+
+
+def _enough(index: Index, wanted: Wanted) -> Mask:
+    """bool[slot]: nodes whose amounts would do if all of lower priority left."""
+    sums, mask = index.sums, np.ones(len(wanted.admitted), np.bool_)
+    for column, need in zip(wanted.columns, wanted.need, strict=True):
+        mask &= sums.free[column] + sums.below[wanted.bands - 1, column] >= need
+    return mask
+
+
+def _company_stays(
+    company: Company, view: DomainView, domains: Domains, search: tuple[Index, Wanted, Limits]
+) -> tuple[Mask, Ints]:
+    """Where required affinity is met even if all leave that may; and where budgets decide that."""
+    index, wanted, limits = search
+    size = len(wanted.admitted)
+    stays = np.ones(size, np.bool_)
+    slots = np.flatnonzero((view.state.pods[company.population, :size] > 0) & wanted.admitted)
+    if not len(slots):
+        return stays, slots
+    low = lower_of(index.entries, slots, wanted.priority)
+    counts = domains.counted_in(company.population, low.rows)
+    gone = np.zeros(len(company.there), np.int64)
+    np.add.at(gone, slots[low.at[counts]], 1)
+    stays &= company.suffices(gone)[:size]
+    if not limits.hard or not len(limits.left):
+        return stays, np.zeros(0, np.int64)
+    held = limits.standing[index.entries.budget[slots[low.at], low.place]] > 0
+    kept = np.unique(slots[low.at[counts & held]])
+    return stays, kept[~stays[kept]]
+
+
+def _pressed(
+    slots: Ints,
+    counts: Sequence[Headcount],
+    domains: Domains,
+    search: tuple[Index, Wanted, Limits],
+) -> Pressed:
+    """An index of some slots with a column more for each rule."""
+    index, wanted, limits = search
+    entries, sums = index.entries, index.sums
+    width, low = len(sums.free), lower_of(entries, slots, wanted.priority)
+    takes = np.zeros((len(low.rows), len(counts) + 1), np.int64)
+    takes[:, 0] = entries.ask[slots[low.at], low.place]
+    for column, each in enumerate(counts, 1):
+        takes[:, column] = domains.counted_in(each.population, low.rows)
+        takes[:, column] *= each.here[slots[low.at]]
+    numbered, which = _numbered(takes)
+    asks = np.hstack([index.asks[numbered[:, 0], :width], numbered[:, 1:]])
+    mine = Entries._make(np.ascontiguousarray(column[slots]) for column in entries)
+    mine.ask[:] = 0  # of those who stay whatever happens
+    mine.ask[low.at, low.place] = which
+    safe = limits.standing[entries.budget[slots[low.at], low.place]] != SPENT
+    room = np.array([each.room[slots].clip(-NO_LIMIT, NO_LIMIT) for each in counts])
+    largest = asks[:, width:].max(axis=0, initial=0)
+    return Pressed(
+        slots,
+        Index(
+            mine,
+            _sums(sums, slots, room, (low, mine, takes[:, 1:], safe)),
+            np.ascontiguousarray(asks),
+            np.concatenate([index.largest[:width], largest]),
+        ),
+        wanted._replace(
+            columns=np.append(
+                wanted.columns, np.arange(width, width + len(counts), dtype=np.int32)
+            ),
+            need=np.append(wanted.need, np.zeros(len(counts), np.int64)),
+            admitted=np.ones(len(slots), wanted.admitted.dtype),
+        ),
+    )
+
+
+def _numbered(takes: Ints) -> tuple[Ints, Ints]:
+    """The distinct rows of a table of small numbers, and which of them each row is."""
+    key, room = np.zeros(len(takes), np.int64), 1
+    for column in takes.T:
+        width = int(column.max(initial=0)) + 1
+        key, room = key * width + column, room * width
+    if room > TELLABLE:
+        rows, which = np.unique(takes, axis=0, return_inverse=True)
+        return rows, which.reshape(-1)
+    last, number = np.full(room, -1, np.int64), np.zeros(room, np.int64)
+    last[key] = np.arange(len(key))
+    used = np.flatnonzero(last >= 0)
+    number[used] = np.arange(len(used))
+    return takes[last[used]], number[key]
+
+
+def _sums(sums: Sums, slots: Ints, room: Ints, low: tuple[Lower, Entries, Ints, Mask]) -> Sums:
+    """Sums of some slots, with those of further columns; the last says who surely may go."""
+    lower, entries, takes, safe = low
+    free = np.ascontiguousarray(np.concatenate([sums.free[:, slots], room]))
+    band = np.searchsorted(sums.edges, entries.priority[lower.at, lower.place])
+    band[entries.kind[lower.at, lower.place] != MAY_BE_ASKED] = 0
+
+    def with_more(columns: Ints, mine: Mask) -> Ints:
+        more = np.zeros((len(sums.edges), len(room), len(slots)), np.int64)
+        for column in range(len(room)):
+            np.add.at(more[:, column], (band[mine], lower.at[mine]), takes[mine, column])
+        whole = np.concatenate([columns[:, :, slots], more.cumsum(axis=0)], axis=1)
+        return np.ascontiguousarray(whole)
+
+    below = with_more(sums.below, np.ones(len(band), np.bool_))
+    kept = below if sums.safe is sums.below else with_more(sums.safe, safe)
+    return Sums(free, below, kept, sums.edges)

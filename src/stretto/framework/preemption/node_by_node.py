@@ -1,0 +1,115 @@
+"""Rehearsing nodes one by one: exact for whatever a pod asks, and slower than the index of victims.
+
+Nodes come by the lowest band at which their amounts would do, so that those of a higher band are
+looked at only where they could still be better.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled.one_node import (
+    NOTHING_PROMISED,
+    Candidate,
+    Holds,
+    Key,
+    Preemptor,
+    Promised,
+    Rehearsal,
+)
+from stretto.framework.kernels.numpy.victims import Wanted
+from stretto.framework.preemption.other_pods import Taken
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.index import Victims
+from stretto.state.victims.rules import PreemptionRules
+
+
+class Circumstances(NamedTuple):
+    """What holds for one search beside the cluster."""
+
+    #: Clock time.
+    now: float
+    #: Rows that must not be touched.
+    kept: Collection[int]
+    #: What was promised in the cycle.
+    taken: Sequence[Taken]
+    #: Asks rules about other pods; ``None`` where the preemptor has none.
+    holds: Holds | None = None
+    #: Nodes that would do to look at.
+    most: int = 1 << 30
+
+
+class NodeByNode:
+    """Finds the best node by rehearsing each."""
+
+    def __init__(
+        self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger, victims: Victims
+    ) -> None:
+        """Over a cluster and its index of victims."""
+        self._cluster = cluster
+        self._rules = rules
+        self._budgets = budgets
+        self._victims = victims
+
+    def best(self, preemptor: Preemptor, wanted: Wanted, given: Circumstances) -> Candidate | None:
+        """The best of the nodes that admit a preemptor and have enough amounts."""
+        rehearsal, promised = self._rehearsal(given), self._promised(given.taken)
+        best: tuple[tuple[Key, int], Candidate] | None = None
+        looked = 0
+        for band, slots in self._by_band(wanted):
+            for slot in slots.tolist():
+                here = promised.get(slot, NOTHING_PROMISED)
+                found = rehearsal.on_slot(preemptor, slot, given.kept, here)
+                if found is None:
+                    continue
+                looked += 1
+                order = (rehearsal.key(found), slot)
+                if best is None or order < best[0]:
+                    best = order, found
+                if looked >= given.most:
+                    return best[1]
+            if best is not None and self._is_final(rehearsal.key(best[1]), band):
+                break
+        return None if best is None else best[1]
+
+    def better(
+        self, one: Candidate | None, other: Candidate | None, given: Circumstances
+    ) -> Candidate | None:
+        """The better of two, the first slot where they are equally good."""
+        if one is None or other is None:
+            return one if other is None else other
+        rehearsal = self._rehearsal(given)
+        return min((one, other), key=lambda each: (rehearsal.key(each), each.slot))
+
+    def _rehearsal(self, given: Circumstances) -> Rehearsal:
+        return Rehearsal(self._cluster, self._rules, self._budgets, given.now, given.holds)
+
+    def _is_final(self, key: Key, band: int) -> bool:
+        return key[0] == 0 and key[1] <= int(self._victims.sums.edges[band])
+
+    def _by_band(self, wanted: Wanted) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+        """Nodes by the lowest band at which their amounts would do."""
+        sums, seen = self._victims.sums, np.zeros(len(wanted.admitted), np.bool_)
+        for band in range(wanted.bands):
+            mask = wanted.admitted.astype(np.bool_) & ~seen
+            for column, need in zip(wanted.columns, wanted.need, strict=True):
+                mask &= sums.free[column] + sums.below[band, column] >= need
+            seen |= mask
+            yield band, np.flatnonzero(mask)
+
+    def _promised(self, taken: Sequence[Taken]) -> dict[int, Promised]:
+        """What a cycle has promised so far, by node: a gang leaves others than the promised too."""
+        claims: dict[int, list[tuple[int, int]]] = {}
+        going: dict[int, list[int]] = {}
+        for each in taken:
+            slot = each.candidate.slot
+            claims.setdefault(slot, []).append((each.class_id, each.candidate.devices))
+            for row in each.candidate.leavers:
+                going.setdefault(int(self._cluster.pods.slot[row]), []).append(row)
+        return {
+            slot: Promised(tuple(claims.get(slot, ())), frozenset(going.get(slot, ())))
+            for slot in claims.keys() | going.keys()
+        }

@@ -1,0 +1,120 @@
+"""Where a unit may preempt: its PodGroup's places once others have left, and its caps by domain.
+
+A gang that must lie in one rack preempts in one rack, however much room others would make
+elsewhere. Which racks come into question is told from sums over the index of victims: what is free
+in a rack, with all that pods of lower priority hold there.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.framework.compiled.placement import Request
+from stretto.framework.groups.runtime import StagedRuntime
+from stretto.state.queries.domain_caps import caps_of, held_by_domain, members, slots_of, unit_size
+from stretto.state.victims.index import Victims
+from stretto.state.work.units import Unit
+
+Mask = npt.NDArray[np.bool_]
+"""bool[slot]: where a unit may go."""
+
+MOST: Final = 16
+"""Domains that are searched for one gang in a cycle: each costs a search a pod."""
+
+
+class PreemptionPlaces:
+    """Reads where units may go off a shard's snapshot."""
+
+    def __init__(self, runtime: StagedRuntime, victims: Victims) -> None:
+        """Over one shard's runtime and its index of victims."""
+        self._runtime = runtime
+        self._cluster = runtime.engine.cluster
+        self._victims = victims
+
+    def domains(self, unit: Unit, rows: Sequence[int], needed: int) -> list[Mask | None]:
+        """Where the pods of a unit may go together, in the order in which that is tried.
+
+        Args:
+            unit: the unit.
+            rows: its pods that want room.
+            needed: how many of them must stand together.
+        """
+        cluster = self._cluster
+        if not cluster.directed:
+            return [None]
+        ids = cluster.pods.class_id[np.array(rows, np.int64)]
+        part = Request(ids, [0, len(rows)], [max(1, needed)], rows=rows)
+        places = self._runtime.places(part, when_idle=True)
+        if places is None:
+            return [None]
+        found: list[Mask | None] = []
+        least = self._least(rows, needed)
+        for first, last in pairwise(places.start.tolist()):
+            slots = places.slots[first:last]
+            if not self._may_hold(slots, least, int(cluster.pods.priority[rows[0]])):
+                continue
+            mask = np.zeros(cluster.ledger.slots.size, np.bool_)
+            mask[slots] = True
+            found.append(mask)
+            if len(found) == MOST:
+                break
+        return found
+
+    def open_to(
+        self, unit: Unit, row: int, domain: Mask | None, promised: Sequence[int]
+    ) -> Mask | None:
+        """Where one pod of a unit may go; ``None`` for anywhere.
+
+        Args:
+            unit: the unit.
+            row: the pod.
+            domain: where the unit as a whole is to go.
+            promised: slots that others of it were given in this cycle.
+        """
+        cluster = self._cluster
+        caps = caps_of(cluster, unit, int(cluster.pods.class_id[row]))
+        if not caps:
+            return domain
+        size = unit_size(cluster, unit, row)
+        held = np.concatenate(
+            [slots_of(cluster, members(cluster, unit, row)), np.array(promised, np.int64)]
+        )
+        mask = np.ones(cluster.ledger.slots.size, np.bool_) if domain is None else domain.copy()
+        for cap in caps:
+            column = cluster.nodes.labels.column(cap.key)[: len(mask)]
+            width = int(column.max(initial=0)) + 1
+            full = held_by_domain(column, held, width) >= cap.limit(size)
+            full[0] = True  # a node without the label belongs nowhere
+            mask[: len(column)] &= ~full[column]
+        return mask
+
+    def _least(self, rows: Sequence[int], needed: int) -> dict[int, int]:
+        """What the pods that must stand together ask at least, by column."""
+        cluster, asked = self._cluster, dict[int, list[int]]()
+        counts = Counter(cluster.pods.class_id[np.array(rows, np.int64)].tolist())
+        width = max(1, needed)
+        for class_id, count in counts.items():
+            for column, amount in cluster.classes.scaled_requests(class_id):
+                asked.setdefault(column, []).extend([amount] * min(count, width))
+        spare = len(rows) - width
+        found = {}
+        for column, amounts in asked.items():
+            ordered = sorted([0] * (len(rows) - len(amounts)) + amounts)
+            found[column] = sum(ordered[: len(ordered) - max(0, spare)][:width])
+        return found
+
+    def _may_hold(self, slots: npt.NDArray[np.int32], least: dict[int, int], priority: int) -> bool:
+        """Whether a domain would hold so much without all pods of lower priority."""
+        sums, bands = self._victims.sums, self._victims.bands_below(priority)
+        for column, amount in least.items():
+            have = np.maximum(sums.free[column][slots], 0).astype(np.int64)
+            if bands:
+                whole = sums.free[column][slots] + sums.below[bands - 1, column][slots]
+                have = np.maximum(whole, 0).astype(np.int64)
+            if int(have.sum()) < amount:
+                return False
+        return True

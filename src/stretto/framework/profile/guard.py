@@ -1,0 +1,207 @@
+"""A guard around a rule from outside: its errors name it, and never stop the scheduler.
+
+Whoever asks the rule asks the guard: the runtime, the static rows, diagnosis and explanation alike.
+While the rule runs, every array that it can reach is read-only. What it answers is checked: shape,
+dtype, NaN, bounds. A filter that fails refuses the slots it was asked about, a score that fails
+gives nothing, and either is counted under the rule's name with what was wrong; so is the time.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.clock import Clock
+from stretto.framework.contract.rule import (
+    TOP_SCORE,
+    BoolArray,
+    Fail,
+    FilterRule,
+    IntArray,
+    Refusal,
+    Restrict,
+    Rule,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.framework.profile.health import Health
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
+
+T = TypeVar("T")
+_READ_ONLY: Final = "read-only"
+
+
+class Guarded(FilterRule, ScoreRule):
+    """One rule from outside, with its guard; made by ``guard``."""
+
+    def __init__(self, rule: Rule) -> None:
+        """Guard a rule that is made already."""
+        super().__init__(rule.args)
+        #: How it does.
+        self.health = Health(rule.NAME)
+        #: Measures it; ``None`` measures nothing.
+        self.clock: Clock | None = None
+        self._rule = rule
+
+    # ------------------------------------------------------------ what a rule says
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """The rule's own; that of the class where it fails."""
+        try:
+            found = self._rule.signature(pod)
+            hash(found)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (others' code must not stop us)
+            self.health.fault(f"raised {_told(error)} in signature")
+            return pod.id
+        return found
+
+    def cures(self, pod: PodClass) -> Cure:
+        """The rule's own; anything where it fails."""
+        try:
+            return Cure(self._rule.cures(pod))
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            self.health.fault(f"raised {_told(error)} in cures")
+            return Cure.ANY
+
+    def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
+        """The rule's own; every slot where it fails."""
+        found: object = self._call(lambda: self._rule.prepare(pod, view), view, 0)
+        if found is None or isinstance(found, Restrict | Fail):
+            return found
+        self.health.fault(f"answered {type(found).__name__} in prepare, expected Restrict or Fail")
+        return None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """The rule's own; no slot where it fails."""
+        rule = cast(FilterRule, self._rule)
+        answer = self._call(lambda: rule.filter(pod, view, slots), view, len(slots), slots)
+        found = self._array(answer, slots, (np.bool_,)) if answer is not None else None
+        return np.zeros(len(slots), np.bool_) if found is None else found
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """The rule's own where they say what its filter says; else one that names the rule."""
+        faults = self.health.faults
+        refused = ~self.filter(pod, view, slots)
+        if not refused.any():
+            return []
+        if self.health.faults > faults:
+            reason = f"node(s) rejected by rule {self.NAME}, which {self.health.last_fault}"
+            return [Refusal(reason, refused, resolvable=False)]
+        rule = cast(FilterRule, self._rule)
+        said = self._call(lambda: rule.refusals(pod, view, slots), view, len(slots), slots)
+        if said and _covers(said, refused):
+            return list(said)
+        if said is not None:
+            self.health.fault("gave refusals that are not where its filter says no")
+        return [Refusal(f"node(s) rejected by rule {self.NAME}", refused)]
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """The rule's own, in 0..100; nothing where it fails."""
+        rule = cast(ScoreRule, self._rule)
+        answer = self._call(lambda: rule.score(pod, view, slots), view, len(slots), slots)
+        if answer is None:
+            return np.zeros(len(slots), np.int32)
+        found = self._array(answer, slots, (np.integer, np.floating))
+        if found is None:
+            return np.zeros(len(slots), np.int32)
+        bad = int((~np.isfinite(found)).sum())
+        if bad:
+            self.health.fault(f"answered NaN or infinity for {bad} of {len(found)} slots")
+            found = np.where(np.isfinite(found), found, 0)
+        if len(found) and (found.min() < 0 or found.max() > TOP_SCORE):
+            low, high = found.min(), found.max()
+            self.health.fault(f"scored from {low:g} to {high:g}, expected 0 to {TOP_SCORE}")
+        return found.clip(0, TOP_SCORE).astype(np.int32)
+
+    # ------------------------------------------------------------ the guard
+
+    def _call(
+        self, ask: Callable[[], T], view: View, count: int, slots: SlotArray | None = None
+    ) -> T | None:
+        """The rule's answer with everything read-only, timed; ``None`` where it raised."""
+        before = self.clock.monotonic() if self.clock is not None else 0.0
+        try:
+            with _locked(view, slots), np.errstate(all="ignore"):
+                return ask()
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            wrote = isinstance(error, ValueError) and _READ_ONLY in str(error)
+            what = "wrote to what it may only read" if wrote else f"raised {_told(error)}"
+            self.health.fault(what)
+            return None
+        finally:
+            after = self.clock.monotonic() if self.clock is not None else 0.0
+            self.health.took(after - before, count)
+
+    def _array(
+        self, answer: Any, slots: SlotArray, wanted: tuple[type[np.generic], ...]
+    ) -> npt.NDArray[Any] | None:
+        """An answer as an array of one value a slot; ``None`` where it is none."""
+        name = "bool" if np.bool_ in wanted else "int32"
+        try:
+            found = np.asarray(answer)
+        except Exception as error:  # noqa: BLE001  (ragged lists and the like)
+            self.health.fault(f"answered what is no array: {_told(error)}")
+            return None
+        fits = any(np.issubdtype(found.dtype, kind) for kind in wanted)
+        if found.shape != slots.shape or not fits:
+            given = f"{found.dtype}{list(found.shape)}"
+            self.health.fault(f"answered {given}, expected {name}[{len(slots)}]")
+            return None
+        return found.copy()
+
+
+def guard(rule: Rule) -> Guarded:
+    """A rule with a guard around it, under its own name."""
+    own: dict[str, Any] = {"NAME": rule.NAME, "SCOPE": rule.SCOPE, "CURES": rule.CURES}
+    return cast(Guarded, type(f"Guarded{type(rule).__name__}", (Guarded,), own)(rule))
+
+
+def _told(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _covers(said: Any, refused: BoolArray) -> bool:
+    """Whether refusals are well made, and are where the filter says no."""
+    if not isinstance(said, list | tuple):
+        return False
+    union = np.zeros(len(refused), np.bool_)
+    for each in said:
+        mask = each.mask if isinstance(each, Refusal) else None
+        if not isinstance(mask, np.ndarray) or not isinstance(each.reason, str):
+            return False
+        if mask.dtype != np.bool_ or mask.shape != refused.shape:
+            return False
+        union |= mask
+    return bool((union == refused).all())
+
+
+@contextmanager
+def _locked(view: View, slots: SlotArray | None) -> Iterator[None]:
+    """Everything that a rule can reach is read-only in here."""
+    locked: list[npt.NDArray[Any]] = []
+    for array in _arrays(view, slots):
+        if array.flags.writeable:
+            array.flags.writeable = False
+            locked.append(array)
+    try:
+        yield
+    finally:
+        for array in locked:
+            array.flags.writeable = True
+
+
+def _arrays(view: View, slots: SlotArray | None) -> Iterator[npt.NDArray[Any]]:
+    """The arrays behind a view: the snapshot, the ledger, nodes and their labels."""
+    ledger, nodes = view.columns.ledger, view.nodes
+    for owner in (view.columns, ledger, ledger.devices, ledger.ports, ledger.slots, nodes):
+        yield from (value for value in vars(owner).values() if isinstance(value, np.ndarray))
+    for value in vars(nodes.labels).values():
+        if isinstance(value, Mapping):
+            yield from (each for each in value.values() if isinstance(each, np.ndarray))
+    if slots is not None:
+        yield slots

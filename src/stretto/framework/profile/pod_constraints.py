@@ -1,0 +1,208 @@
+"""Rules that a pod chooses for itself: Gödel's hard- and soft-constraints annotations.
+
+``godel.bytedance.com/hard-constraints: A,B`` adds filters, ``soft-constraints: A:2,B`` adds scores
+with weights, for that pod alone and beside those of its profile. Any rule that the profile's table
+knows may be named; it takes the arguments that the profile gives it, if any. Rules on the node
+object alone join the static rows, so such pods stay on the fast path; the others are asked by the
+staged runtime.
+
+A filter that nobody knows refuses every node and says so. (Gödel ignores it: a misspelt constraint
+would then be a broken promise.) A score that nobody knows adds nothing.
+"""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from stretto.base.errors import StrettoError
+from stretto.base.registry import Registry
+from stretto.framework.contract.rule import (
+    BoolArray,
+    FilterRule,
+    IntArray,
+    Refusal,
+    Rule,
+    Scope,
+    ScoreRule,
+    SlotArray,
+    View,
+)
+from stretto.state.classes.table import PodClass
+from stretto.state.work.units import Cure
+
+NAME: Final = "PodConstraints"
+UNKNOWN: Final = "hard constraint {} names no plugin of this profile"
+MOST: Final = 10_000
+"""Largest sum of a pod's own scores, weighted: rows are int16."""
+
+ALIASES: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "NodeResourcesMostAllocated": (
+        "NodeResourcesFit",
+        {"scoringStrategy": {"type": "MostAllocated"}},
+    ),
+    "NodeResourcesLeastAllocated": (
+        "NodeResourcesFit",
+        {"scoringStrategy": {"type": "LeastAllocated"}},
+    ),
+}
+"""Gödel's names for what a rule of ours does with these arguments."""
+ELSEWHERE: Final = frozenset({"PodLauncher", "Coscheduling"})
+"""Filters of Gödel that other parts of Stretto stand for: units, and the lists of nodes."""
+
+
+class PodConstraints(FilterRule, ScoreRule):
+    """Asks the static rules that pods name, and says which others they name."""
+
+    NAME: ClassVar[str] = NAME
+    SCOPE: ClassVar[Scope] = Scope.STATIC
+    CURES: ClassVar[Cure] = (
+        Cure.POD_LEFT
+        | Cure.NODE_ADDED
+        | Cure.NODE_GREW
+        | Cure.NODE_LABELS
+        | Cure.NODE_TAINTS
+        | Cure.POD_CHANGED
+    )
+
+    def __init__(self, args: Mapping[str, Any]) -> None:
+        """No rule is known yet; see ``over``."""
+        super().__init__(args)
+        self._rules: Registry[type[Rule]] | None = None
+        self._arguments: Mapping[str, Any] = {}
+        self._present: frozenset[str] = frozenset()
+        self._made: dict[str, Rule | None] = {}
+
+    @classmethod
+    def over(
+        cls,
+        rules: Registry[type[Rule]],
+        arguments: Mapping[str, Any],
+        present: frozenset[str],
+    ) -> "PodConstraints":
+        """The constraints of one profile.
+
+        Args:
+            rules: every rule that may be named.
+            arguments: arguments of the profile by rule.
+            present: filters that the profile has anyway.
+        """
+        made = cls({})
+        made._rules, made._arguments, made._present = rules, arguments, present
+        return made
+
+    def filter_signature(self, pod: PodClass) -> Hashable | None:
+        """What the named static filters depend on, and names that nobody knows."""
+        found = [(rule.NAME, _filter_key(rule, pod)) for rule in self._filters(pod, Scope.STATIC)]
+        unknown = self._unknown(pod)
+        return (tuple(found), unknown) if found or unknown else None
+
+    def score_signature(self, pod: PodClass) -> Hashable | None:
+        """What the named static scores depend on, with their weights."""
+        found = [
+            (rule.NAME, weight, rule.signature(pod))
+            for rule, weight in self._scores(pod, Scope.STATIC)
+        ]
+        return tuple(found) or None
+
+    def signature(self, pod: PodClass) -> Hashable | None:
+        """Both halves."""
+        halves = self.filter_signature(pod), self.score_signature(pod)
+        return None if halves == (None, None) else halves
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where every named static filter passes."""
+        passes = np.full(len(slots), not self._unknown(pod), np.bool_)
+        for rule in self._filters(pod, Scope.STATIC):
+            passes &= rule.filter(pod, view, slots)
+        return passes
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """The reasons of the named filters, and names that nobody knows."""
+        everywhere = np.ones(len(slots), np.bool_)
+        found = [
+            Refusal(UNKNOWN.format(name), everywhere, resolvable=False)
+            for name in self._unknown(pod)
+        ]
+        for rule in self._filters(pod, Scope.STATIC):
+            found += rule.refusals(pod, view, slots)
+        return found
+
+    def score(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: the weighted sum of the named static scores."""
+        return _sum(self._scores(pod, Scope.STATIC), pod, view, slots)
+
+    def asks(self, pod: PodClass) -> bool:
+        """Whether a pod names a rule that depends on more than the node object."""
+        if not pod.asks.hard and not pod.asks.soft:
+            return False
+        return bool(self._filters(pod, Scope.SLOT) or self._scores(pod, Scope.SLOT))
+
+    def slot_values(self, pod: PodClass, view: View, slots: SlotArray) -> IntArray:
+        """int32[k]: -1 where a named rule on slots refuses, else the sum of such scores."""
+        passes = np.ones(len(slots), np.bool_)
+        for rule in self._filters(pod, Scope.SLOT):
+            passes &= rule.filter(pod, view, slots)
+        total = _sum(self._scores(pod, Scope.SLOT), pod, view, slots)
+        return np.where(passes, total, -1).astype(np.int32)
+
+    def _filters(self, pod: PodClass, scope: Scope) -> list[FilterRule]:
+        rules = (self._rule(name) for name, _ in pod.asks.hard if name not in self._present)
+        return [
+            rule
+            for rule in rules
+            if isinstance(rule, FilterRule)
+            and rule.SCOPE is scope
+            and rule.signature(pod) is not None
+        ]
+
+    def _scores(self, pod: PodClass, scope: Scope) -> list[tuple[ScoreRule, int]]:
+        rules = ((self._rule(name), weight) for name, weight in pod.asks.soft)
+        return [
+            (rule, weight)
+            for rule, weight in rules
+            if isinstance(rule, ScoreRule)
+            and rule.SCOPE is scope
+            and rule.signature(pod) is not None
+        ]
+
+    def _unknown(self, pod: PodClass) -> tuple[str, ...]:
+        """Filters that a pod names and nobody knows."""
+        return tuple(
+            name
+            for name, _ in pod.asks.hard
+            if name not in self._present
+            and name not in ELSEWHERE
+            and not isinstance(self._rule(name), FilterRule)
+        )
+
+    def _rule(self, name: str) -> Rule | None:
+        """The rule of a name, made on first sight; ``None`` where there is none."""
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def _make(self, name: str) -> Rule | None:
+        real, usual = ALIASES.get(name, (name, {}))
+        if self._rules is None or real not in self._rules:
+            return None
+        try:
+            return self._rules.get(real)(self._arguments.get(name, usual))
+        except StrettoError:
+            return None
+
+
+def _filter_key(rule: FilterRule, pod: PodClass) -> Hashable | None:
+    """What a filter's answer depends on."""
+    signer = getattr(rule, "filter_signature", rule.signature)
+    key: Hashable | None = signer(pod)
+    return key
+
+
+def _sum(
+    scores: list[tuple[ScoreRule, int]], pod: PodClass, view: View, slots: SlotArray
+) -> IntArray:
+    total = np.zeros(len(slots), np.int32)
+    for rule, weight in scores:
+        total += rule.score(pod, view, slots) * np.int32(min(weight, MOST // 100))
+    return total.clip(0, MOST).astype(np.int32)

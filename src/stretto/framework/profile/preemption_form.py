@@ -1,0 +1,77 @@
+"""What a profile says of preemption, read strictly.
+
+    stretto:
+      preemption:
+        enabled: true
+        budgets: best-effort         # hard
+        optIn: false                 # true: only pods annotated can-be-preempted
+        protect: {fromPriority: 1000000, startedWithinSeconds: 60, otherSchedulers: true}
+        waitSeconds: 120
+        select: best                 # better, random
+        candidates: 100
+
+Pods of other schedulers stay unless the profile says otherwise; under kube-scheduler's own rules
+(``rules: exact``) they may be asked to leave like any other, as it does.
+
+``preemption: false`` is the same as ``{enabled: false}``.
+"""
+
+from typing import Any, Final
+
+from stretto.base.errors import InputError
+from stretto.framework.contract import arguments as read
+from stretto.state.victims.rules import NOBODY, OFF, PreemptionRules, Select
+
+LONGEST: Final = 86_400.0
+"""Longest wait and longest protection in seconds: a day."""
+MOST_CANDIDATES: Final = 1_000_000
+_KEYS: Final = ("enabled", "budgets", "optIn", "protect", "waitSeconds", "select", "candidates")
+_PROTECTED: Final = ("fromPriority", "startedWithinSeconds", "otherSchedulers")
+_BUDGETS: Final = ("best-effort", "hard")
+
+
+def read_preemption(value: Any, where: str, *, exact: bool = False) -> PreemptionRules:
+    """The rules of a profile; those of kube-scheduler where it says nothing.
+
+    Args:
+        value: what it says.
+        where: the path to that.
+        exact: whether kube-scheduler's own rules decide.
+
+    Raises:
+        InputError: something has the wrong form; the path says where.
+        UnknownNameError: a key or word is not known; the nearest is named.
+    """
+    if value is False:
+        return OFF
+    if value is True:
+        return PreemptionRules(spares_others=not exact)
+    form = read.mapping(value, _KEYS, where)
+    place = f"{where}.protect"
+    protect = read.mapping(form.get("protect"), _PROTECTED, place)
+    first = read.whole(
+        protect.get("fromPriority", NOBODY), -NOBODY, NOBODY, f"{place}.fromPriority"
+    )
+    recent = protect.get("startedWithinSeconds", 0)
+    return PreemptionRules(
+        enabled=_flag(form.get("enabled", True), f"{where}.enabled"),
+        hard_budgets=read.one_of(form.get("budgets", "best-effort"), _BUDGETS, f"{where}.budgets")
+        == "hard",
+        opt_in=_flag(form.get("optIn", False), f"{where}.optIn"),
+        spares_others=_flag(protect.get("otherSchedulers", not exact), f"{place}.otherSchedulers"),
+        protected_from=first,
+        protected_for=read.number(recent, 0, LONGEST, f"{place}.startedWithinSeconds"),
+        patience=read.number(form.get("waitSeconds", 120), 1e-3, LONGEST, f"{where}.waitSeconds"),
+        select=Select(
+            read.one_of(form.get("select", "best"), [s.value for s in Select], f"{where}.select")
+        ),
+        candidates=read.whole(
+            form.get("candidates", 100), 1, MOST_CANDIDATES, f"{where}.candidates"
+        ),
+    )
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(where, value, "true or false")
+    return value

@@ -1,0 +1,1 @@
+"""kube-scheduler's volume binder: PVCs, attach limits and storage capacity."""

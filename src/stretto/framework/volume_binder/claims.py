@@ -1,0 +1,52 @@
+"""A pod's claims by what is to be done about them."""
+
+from typing import Final, NamedTuple
+
+from stretto.api.types.storage import PersistentVolumeClaim, StorageClass
+from stretto.api.wire import quantity
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.volume_binder.supply import STORAGE
+from stretto.state.objects import BIND_COMPLETED, Objects
+
+WAIT: Final = "WaitForFirstConsumer"
+
+
+class Claims(NamedTuple):
+    """A pod's claims by what is to be done about them, in the pod's order."""
+
+    #: Bound already.
+    bound: tuple[PersistentVolumeClaim, ...]
+    #: To be bound where the pod goes.
+    waiting: tuple[PersistentVolumeClaim, ...]
+    #: Should have been bound already.
+    immediate: tuple[PersistentVolumeClaim, ...]
+
+
+def claims_of(pod: PodFacts, objects: Objects) -> Claims:
+    """A pod's claims; all of them must exist."""
+    bound, waiting, immediate = [], [], []
+    for name, _ in pod.claim_names():
+        claim = objects.claims[pod.namespace, name]
+        if claim.spec.volume_name and BIND_COMPLETED in claim.metadata.annotations:
+            bound.append(claim)
+        elif not claim.spec.volume_name and waits_for_consumer(objects.class_of(claim)):
+            waiting.append(claim)
+        else:
+            immediate.append(claim)
+    return Claims(tuple(bound), tuple(waiting), tuple(immediate))
+
+
+def size_of(claim: PersistentVolumeClaim) -> int:
+    """Bytes that a claim asks for, in billionths."""
+    asked = claim.spec.resources.requests.get(STORAGE)
+    return 0 if asked is None else quantity.nano(asked, STORAGE)
+
+
+def waits_for_consumer(found: StorageClass | None) -> bool:
+    """Whether claims of a class are bound where their first pod goes."""
+    return found is not None and found.volume_binding_mode == WAIT
+
+
+def key_of(claim: PersistentVolumeClaim) -> tuple[str, str]:
+    """Namespace and name."""
+    return claim.metadata.namespace, claim.metadata.name

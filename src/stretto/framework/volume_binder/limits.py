@@ -1,0 +1,197 @@
+"""Volumes in use by node and driver, kept: what NodeVolumeLimits asks of every node at once.
+
+Made at the first question, then brought up to date for the nodes whose pods, attachments, claims
+or volumes have changed; it lives as long as no node changes (``usage_of``).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from stretto.api.types.storage import (
+    CsiNode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from stretto.framework.model.nodes import NodeColumns
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import IntArray
+from stretto.state.objects import Identity, class_name
+
+Drivers = dict[str, str]
+"""Driver by volume."""
+
+
+class Asked(NamedTuple):
+    """How one node is read; the functions are the plugin's."""
+
+    #: Limit by driver.
+    limits: Callable[[Snapshot, int], dict[str, int]]
+    #: Volumes that are attached, whoever uses them.
+    attached: Callable[[Snapshot, int], Drivers]
+    #: Volumes of a pod, and what is broken.
+    volumes: Callable[[PodFacts, Snapshot], tuple[Drivers, str]]
+
+
+class OnNode(NamedTuple):
+    """What is on one node that has limits."""
+
+    #: Volumes of each of its pods.
+    by_pod: dict[PodFacts, Drivers]
+    #: Volumes of its pods.
+    there: Drivers
+    #: Those and what is attached otherwise.
+    everything: Drivers
+
+
+class Usage:
+    """Counts and limits of every node."""
+
+    def __init__(self, snapshot: Snapshot, asked: Asked) -> None:
+        """Read nothing yet."""
+        #: int64[n] by driver: volumes that are there.
+        self.counts: dict[str, IntArray] = {}
+        #: int64[n] by driver: volumes that a node takes; -1 where nothing is said.
+        self.limits: dict[str, IntArray] = {}
+        #: Nodes by volume of a pod there.
+        self.holders: dict[str, set[int]] = {}
+        #: What is broken, by node.
+        self.broken: dict[int, str] = {}
+        self._snapshot = snapshot
+        self._nodes: NodeColumns = snapshot.nodes
+        self._asked = asked
+        self._at = -1
+        self._known: dict[int, OnNode] = {}
+        self._by_claim: dict[tuple[str, str], set[int]] = {}
+        # Claims as they were when a node was read for them last.
+        self._claims: dict[tuple[str, str], PersistentVolumeClaim] = {}
+        self._by_volume: dict[str, set[int]] = {}
+        self._attached_at: dict[str, int] = {}
+
+    def sync(self) -> None:
+        """Read the nodes anew on which something has changed."""
+        stale = self._snapshot.volumes_moved
+        objects = self._snapshot.objects
+        changed = objects.changes_since(self._at) if self._at >= 0 else None
+        self._at = objects.head
+        if changed is None or any(each[0] == StorageClass.__name__ for each in changed):
+            nodes = set(range(self._nodes.count))
+            for each in objects.of(VolumeAttachment):  # only to remember where they are
+                if isinstance(each, VolumeAttachment):
+                    self._of_attachment(each.metadata.name)
+        else:
+            nodes = {node for each in dict.fromkeys(changed) for node in self._of(each)}
+        for node in nodes:
+            self._read(node, {})
+        for node in stale - nodes:  # where pods came or went, those that stayed are known
+            before = self._known.get(node)
+            self._read(node, {} if before is None else before.by_pod)
+        stale.clear()
+
+    def _of(self, identity: Identity) -> Iterable[int]:
+        """Nodes for which an object matters."""
+        kind, namespace, name = identity
+        if kind == PersistentVolumeClaim.__name__:
+            key = namespace, name
+            before, after = self._claims.get(key), self._snapshot.objects.claims.get(key)
+            if before is not None and after is not None and _counts_the_same(before, after):
+                return ()
+            return self._by_claim.get(key, ())
+        if kind == PersistentVolume.__name__:
+            return self._by_volume.get(name, ())
+        if kind == CsiNode.__name__:
+            at = self._nodes.index.get(name)
+            return () if at is None else (at,)
+        return self._of_attachment(name) if kind == VolumeAttachment.__name__ else ()
+
+    def _of_attachment(self, name: str) -> Iterable[int]:
+        """The node of an attachment, and the one where it was when it was read last.
+
+        Where it is now is remembered for the next time.
+        """
+        item = self._snapshot.objects.find((VolumeAttachment.__name__, "", name))
+        before = self._attached_at.pop(name, None)
+        after = None
+        if isinstance(item, VolumeAttachment):
+            after = self._nodes.index.get(item.spec.node_name)
+        if after is not None:
+            self._attached_at[name] = after
+        return [node for node in (before, after) if node is not None]
+
+    def _read(self, node: int, by_pod: Mapping[PodFacts, Drivers]) -> None:
+        """One node, in place of what was read before; some of its pods may be known."""
+        snapshot, asked = self._snapshot, self._asked
+        limits = asked.limits(snapshot, node)
+        for driver in {*limits, *(d for d, column in self.limits.items() if column[node] >= 0)}:
+            self._column(self.limits, driver, -1)[node] = limits.get(driver, -1)
+        before = self._known.pop(node, None)
+        if before is not None:
+            self._count(node, before.everything, -1)
+            for volume in before.there:
+                self.holders[volume].discard(node)
+            self.broken.pop(node, None)
+        if not limits:
+            return
+        there: Drivers = {}
+        read: dict[PodFacts, Drivers] = {}
+        for pod in snapshot.pods_on[node]:
+            if not pod.pod.spec.volumes:
+                continue
+            mine = by_pod.get(pod)
+            if mine is None:
+                self._note_claims(pod, node)
+                mine, broken = asked.volumes(pod, snapshot)
+                if broken:
+                    self.broken[node] = broken
+                    self._known[node] = OnNode({}, {}, {})
+                    return
+            read[pod] = mine
+            there |= mine
+        everything = asked.attached(snapshot, node) | there
+        self._known[node] = OnNode(read, there, everything)
+        self._count(node, everything, 1)
+        for volume in there:
+            self.holders.setdefault(volume, set()).add(node)
+
+    def _note_claims(self, pod: PodFacts, node: int) -> None:
+        """Remember for which objects a node has to be read again."""
+        for name, _ in pod.claim_names():
+            key = pod.namespace, name
+            self._by_claim.setdefault(key, set()).add(node)
+            claim = self._snapshot.objects.claims.get(key)
+            if claim is None:
+                self._claims.pop(key, None)
+                continue
+            self._claims[key] = claim
+            if claim.spec.volume_name:
+                self._by_volume.setdefault(claim.spec.volume_name, set()).add(node)
+
+    def _count(self, node: int, volumes: Drivers, by: int) -> None:
+        for driver in volumes.values():
+            self._column(self.counts, driver, 0)[node] += by
+
+    def _column(self, columns: dict[str, IntArray], driver: str, empty: int) -> IntArray:
+        found = columns.get(driver)
+        if found is None:
+            found = columns[driver] = np.full(self._nodes.count, empty, np.int64)
+        return found
+
+
+def _counts_the_same(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> bool:
+    """Whether two versions of a claim are the same volume of the same driver, and of one owner."""
+    return (
+        one.spec == other.spec
+        and class_name(one) == class_name(other)
+        and one.metadata.owner_references == other.metadata.owner_references
+    )
+
+
+def usage_of(snapshot: Snapshot, asked: Asked) -> Usage:
+    """The counts of a snapshot, up to date."""
+    found = snapshot.nodes.kept("usage of volumes", lambda: Usage(snapshot, asked))
+    found.sync()
+    return found

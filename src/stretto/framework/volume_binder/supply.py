@@ -1,0 +1,311 @@
+"""Volumes that could serve a claim, kept by what claims ask: class, size, modes, labels.
+
+Pods of one template ask for the same with claims of their own, so what was worked out for one
+holds for the next. A table is made at the first question and follows every volume that comes, goes
+or is taken; it lives as long as no node changes (``supplies_of``).
+"""
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Collection, Hashable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.storage import (
+    CsiDriver,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from stretto.api.wire import quantity, selectors
+from stretto.api.wire.selectors import Selector
+from stretto.framework.model.eligible import meets_any
+from stretto.framework.model.nodes import NodeColumns
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import BoolArray, IntArray
+from stretto.state.objects import Objects, class_name, volume_class_name
+
+STORAGE: Final = "storage"
+FILESYSTEM: Final = "Filesystem"
+FEW: Final = 64
+"""Nodes up to which those that reach a volume are listed one by one."""
+_MAKERS: Final = frozenset(each.__name__ for each in (CsiStorageCapacity, CsiDriver, StorageClass))
+"""Objects that say where volumes can be made."""
+
+Item = tuple[int, str]
+"""Capacity and name of a volume: the smaller is taken first."""
+
+
+class Reach(NamedTuple):
+    """Who reaches a volume."""
+
+    #: Equal for volumes that the same nodes reach.
+    key: bytes
+    #: bool[n]: the nodes; ``None`` where they are few.
+    mask: BoolArray | None
+    #: int64[k]: the nodes, where they are few.
+    few: npt.NDArray[np.int64]
+
+
+class Asked(NamedTuple):
+    """What a claim asks of a volume."""
+
+    #: Storage class.
+    storage_class: str
+    #: Bytes, in billionths.
+    size: int
+    #: Access modes.
+    modes: frozenset[str]
+    #: Filesystem or block.
+    volume_mode: str
+    #: VolumeAttributesClass; empty for none.
+    attributes: str
+    #: Labels of the volume; ``None`` for any.
+    selector: Selector | None
+
+
+class Supply:
+    """Free volumes that could serve claims that ask the same."""
+
+    def __init__(self, asked: Asked, size: int) -> None:
+        """Of so many nodes, with no volume yet."""
+        #: What is asked.
+        self.asked = asked
+        self._counts: IntArray = np.zeros(size, np.int64)
+        #: Rises with every volume that comes or goes.
+        self.version = 0
+        self._held: dict[str, tuple[Item, Reach]] = {}
+        self._on: dict[int, list[Item]] = {}
+        self._wide: dict[bytes, tuple[BoolArray, list[Item]]] = {}
+        # Volumes of wide reach that came, or went, and are not in the counts yet.
+        self._uncounted: Counter[bytes] = Counter()
+
+    @property
+    def counts(self) -> IntArray:
+        """int64[n]: volumes that each node reaches; good until one comes or goes.
+
+        Many come and go between two questions, so those that many nodes reach are counted at once.
+        """
+        for key, more in self._uncounted.items():
+            if more:
+                self._counts += more * self._wide[key][0].astype(np.int64)
+        self._uncounted.clear()
+        return self._counts
+
+    def suits(self, volume: PersistentVolume, capacity: int) -> bool:
+        """Whether a volume is free and is what is asked."""
+        asked, spec, meta = self.asked, volume.spec, volume.metadata
+        return (
+            spec.claim_ref is None
+            and capacity >= asked.size
+            and (spec.volume_mode or FILESYSTEM) == asked.volume_mode
+            and (spec.volume_attributes_class_name or "") == asked.attributes
+            and meta.deletion_timestamp is None
+            and volume.status.phase == "Available"
+            and asked.modes <= set(spec.access_modes)
+            and (asked.selector is None or asked.selector.matches(meta.labels))
+        )
+
+    def add(self, name: str, capacity: int, reach: Reach) -> None:
+        """A volume that suits."""
+        self.version += 1
+        item = capacity, name
+        self._held[name] = item, reach
+        if reach.mask is None:
+            self._counts[reach.few] += 1
+            for node in reach.few.tolist():
+                insort(self._on.setdefault(node, []), item)
+            return
+        self._uncounted[reach.key] += 1
+        insort(self._wide.setdefault(reach.key, (reach.mask, []))[1], item)
+
+    def discard(self, name: str) -> None:
+        """A volume that is free no longer, or is another now."""
+        held = self._held.pop(name, None)
+        if held is None:
+            return
+        self.version += 1
+        item, reach = held
+        if reach.mask is None:
+            self._counts[reach.few] -= 1
+            for node in reach.few.tolist():
+                _remove(self._on[node], item)
+            return
+        self._uncounted[reach.key] -= 1
+        _remove(self._wide[reach.key][1], item)
+
+    def first(self, node: int, gone: Collection[str]) -> str | None:
+        """The smallest volume that a node reaches, some aside."""
+        if not self._held:
+            return None
+        best: Item | None = None
+        for items in (self._on.get(node, ()), *self._wide_on(node)):
+            for item in items:
+                if item[1] not in gone:
+                    best = item if best is None else min(best, item)
+                    break
+        return None if best is None else best[1]
+
+    def _wide_on(self, node: int) -> list[list[Item]]:
+        """What a node reaches of volumes that many nodes reach."""
+        return [items for mask, items in self._wide.values() if items and mask[node]]
+
+
+class Supplies:
+    """Every table over one set of nodes."""
+
+    def __init__(self, objects: Objects, nodes: NodeColumns) -> None:
+        """Nothing asked yet."""
+        self._objects = objects
+        self._nodes = nodes
+        self._at = -1
+        self._tables: dict[str, dict[Asked, Supply]] = {}
+        self._seen: dict[str, PersistentVolume] = {}
+        self._capacity: dict[str, int] = {}
+        self._kept_for: dict[tuple[str, str], dict[str, None]] = {}
+        self._reaches: dict[bytes, Reach] = {}
+        #: What follows from classes, drivers and their capacities alone.
+        self.makings: dict[Hashable, object] = {}
+        #: What nodes answer to claims that wait, by tables and their versions.
+        self.answers: dict[Hashable, Any] = {}
+
+    def sync(self) -> None:
+        """Follow the volumes."""
+        if self._at == self._objects.head:
+            return
+        changed = self._objects.changes_since(self._at) if self._at >= 0 else None
+        self._at = self._objects.head
+        if changed is None:
+            names = {*self._seen, *self._objects.volumes}
+            self.makings.clear()
+        else:
+            names = set[str]()
+            for kind, _, name in changed:
+                if kind == PersistentVolume.__name__:
+                    names.add(name)
+                elif kind in _MAKERS:
+                    self.makings.clear()
+        for name in sorted(names):
+            self._follow(name)
+
+    def of(self, claim: PersistentVolumeClaim, size: int) -> Supply:
+        """The volumes that could serve a claim of that many bytes."""
+        spec, selector = claim.spec, None
+        if spec.selector is not None:
+            selector = selectors.label_selector(spec.selector, "selector")
+        name = class_name(claim)
+        modes, mode = frozenset(spec.access_modes), spec.volume_mode or FILESYSTEM
+        attributes = spec.volume_attributes_class_name or ""
+        asked = Asked(name, size, modes, mode, attributes, selector)
+        tables = self._tables.setdefault(name, {})
+        found = tables.get(asked)
+        if found is None:
+            found = tables[asked] = Supply(asked, self._nodes.count)
+            for volume in self._seen.values():
+                if volume_class_name(volume) == name:
+                    self._offer(found, volume)
+        return found
+
+    def is_kept_for(self, key: tuple[str, str]) -> bool:
+        """Whether any volume is kept for a claim."""
+        return bool(self._kept_for.get(key))
+
+    def kept(self, claim: PersistentVolumeClaim, size: int) -> PersistentVolume | None:
+        """The volume that is kept for a claim and could serve it."""
+        key = claim.metadata.namespace, claim.metadata.name
+        names = self._kept_for.get(key, {})
+        if len(names) > 1:  # the first that was known, as upstream's list has it
+            names = {each: None for each in self._objects.volumes if each in names}
+        for name in names:
+            volume = self._seen[name]
+            reference = volume.spec.claim_ref
+            assert reference is not None
+            if (
+                volume_class_name(volume) == class_name(claim)
+                and (not reference.uid or reference.uid == claim.metadata.uid)
+                and (volume.spec.volume_mode or FILESYSTEM)
+                == (claim.spec.volume_mode or FILESYSTEM)
+                and (volume.spec.volume_attributes_class_name or "")
+                == (claim.spec.volume_attributes_class_name or "")
+                and volume.metadata.deletion_timestamp is None
+                and self._capacity[name] >= size
+            ):
+                return volume
+        return None
+
+    def _follow(self, name: str) -> None:
+        before, after = self._seen.get(name), self._objects.volumes.get(name)
+        if before is not None and after is not None and _serves_the_same(before, after):
+            self._seen[name] = after
+            return
+        self._seen.pop(name, None)
+        if before is not None:
+            for table in self._tables.get(volume_class_name(before), {}).values():
+                table.discard(name)
+            if before.spec.claim_ref is not None:
+                key = before.spec.claim_ref.namespace, before.spec.claim_ref.name
+                self._kept_for[key].pop(name, None)
+        if after is None:
+            self._capacity.pop(name, None)
+            return
+        self._seen[name] = after
+        if before is None or before.spec.capacity != after.spec.capacity:
+            told = after.spec.capacity.get(STORAGE)
+            self._capacity[name] = 0 if told is None else quantity.nano(told, STORAGE)
+        if after.spec.claim_ref is not None:
+            key = after.spec.claim_ref.namespace, after.spec.claim_ref.name
+            self._kept_for.setdefault(key, {})[name] = None
+        for table in self._tables.get(volume_class_name(after), {}).values():
+            self._offer(table, after)
+
+    def _offer(self, table: Supply, volume: PersistentVolume) -> None:
+        name = volume.metadata.name
+        if table.suits(volume, self._capacity[name]):
+            table.add(name, self._capacity[name], self._reach(volume))
+
+    def _reach(self, volume: PersistentVolume) -> Reach:
+        affinity = volume.spec.node_affinity
+        required = affinity.required if affinity is not None else None
+        key = b"" if required is None else msgspec.json.encode(required)
+        found = self._reaches.get(key)
+        if found is None:
+            found = self._reaches[key] = self._new_reach(key, volume)
+        return found
+
+    def _new_reach(self, key: bytes, volume: PersistentVolume) -> Reach:
+        affinity = volume.spec.node_affinity
+        if affinity is None or affinity.required is None:
+            mask = np.ones(self._nodes.count, np.bool_)
+        else:
+            terms = affinity.required.node_selector_terms
+            mask = meets_any(terms, self._nodes, names=False)
+        nodes = np.flatnonzero(mask)
+        return Reach(key, None, nodes) if len(nodes) <= FEW else Reach(key, mask, nodes[:0])
+
+
+def supplies_of(snapshot: Snapshot) -> Supplies:
+    """The tables of a snapshot, up to date."""
+    nodes, objects = snapshot.nodes, snapshot.objects
+    found = nodes.kept("supplies", lambda: Supplies(objects, nodes))
+    found.sync()
+    return found
+
+
+def _serves_the_same(one: PersistentVolume, other: PersistentVolume) -> bool:
+    """Whether two versions of a volume can serve the same claims."""
+    meta, others = one.metadata, other.metadata
+    return one is other or (
+        one.spec == other.spec
+        and one.status == other.status
+        and meta.labels == others.labels
+        and meta.annotations == others.annotations
+        and meta.deletion_timestamp == others.deletion_timestamp
+    )
+
+
+def _remove(items: list[Item], item: Item) -> None:
+    del items[bisect_left(items, item)]

@@ -1,0 +1,365 @@
+"""Which volume a claim gets on which node: upstream's volume binder, node by node and exactly.
+
+What does not depend on the node is worked out once: the claims by kind, the volumes that could
+serve each, where each could be made. Nodes that agree in all of that share one answer.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.storage import (
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologyTerm,
+)
+from stretto.api.wire import quantity, selectors
+from stretto.framework.model.eligible import meets_any
+from stretto.framework.model.nodes import NodeColumns
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import BoolArray, IntArray
+from stretto.framework.volume_binder.claims import Claims, key_of, size_of
+from stretto.framework.volume_binder.supply import STORAGE, Supply, supplies_of
+from stretto.state.objects import SELECTED_NODE, class_name
+
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+ANSWERS: Final = 64
+"""Answers kept for claims that ask the same."""
+_CONFLICT, _UNMATCHED, _NO_ROOM, _LOST, _BITS = 1, 2, 4, 8, 4
+"""What refuses a node, as bits; above them the number of an error."""
+
+NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE: Final = "node(s) did not have enough free storage"
+NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+class Found(NamedTuple):
+    """What would be done about a pod's claims on a node."""
+
+    #: Why the node is refused.
+    reasons: tuple[str, ...]
+    #: Volumes to take, with their claims.
+    taken: tuple[tuple[PersistentVolume, PersistentVolumeClaim], ...] = ()
+    #: Claims whose volumes are to be made.
+    made: tuple[PersistentVolumeClaim, ...] = ()
+    #: What is broken, where the node cannot be judged.
+    error: str = ""
+
+
+NOTHING_TO_DO: Final = Found(())
+"""Of a pod whose claims are bound, or that has none."""
+
+
+class Candidate(NamedTuple):
+    """A volume that could serve a claim."""
+
+    #: The volume.
+    volume: PersistentVolume
+    #: bool[n]: nodes that reach it.
+    reach: BoolArray
+
+
+class Match(NamedTuple):
+    """The volumes that could serve a claim."""
+
+    #: The claim.
+    claim: PersistentVolumeClaim
+    #: The volume that is kept for it, if any; then no other is looked at.
+    kept: Candidate | None
+    #: The free ones.
+    others: Supply
+
+    def counts(self) -> IntArray:
+        """int64[n]: volumes for it by node."""
+        return self.others.counts if self.kept is None else self.kept.reach.astype(np.int64)
+
+
+class Making(NamedTuple):
+    """Where a claim's volume could be made."""
+
+    #: What is broken; empty where nothing is.
+    error: str
+    #: bool[n]: nodes where the class may make it.
+    allowed: BoolArray
+    #: bool[n]: nodes with room for it.
+    room: BoolArray
+
+
+def reached(volume: PersistentVolume, nodes: NodeColumns) -> BoolArray:
+    """bool[n]: nodes that reach a volume."""
+    affinity = volume.spec.node_affinity
+    required = affinity.required if affinity is not None else None
+    if required is None:
+        return nodes.kept("all nodes", lambda: np.ones(nodes.count, np.bool_))
+    terms = required.node_selector_terms
+    key = ("volume", msgspec.json.encode(required))
+    return nodes.kept(key, lambda: meets_any(terms, nodes, names=False))
+
+
+class Binder:
+    """Judges nodes for the claims of one pod."""
+
+    def __init__(self, claims: Claims, snapshot: Snapshot) -> None:
+        """Work out what does not depend on the node."""
+        self._claims = claims
+        self._snapshot = snapshot
+        self._nodes = snapshot.nodes
+        self._objects = snapshot.objects
+        self._supplies = supplies_of(snapshot)
+        self._reach = [self._bound(each) for each in claims.bound]
+        self._selected = [c for c in claims.waiting if SELECTED_NODE in c.metadata.annotations]
+        free = [c for c in claims.waiting if SELECTED_NODE not in c.metadata.annotations]
+        sizes = {key_of(each): size_of(each) for each in free}
+        ordered = sorted(free, key=lambda each: sizes[key_of(each)])
+        self._matches = [self._match(each, sizes[key_of(each)]) for each in ordered]
+        self._making = {key_of(each): self._make(each) for each in claims.waiting}
+
+    def answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
+        """The different answers, without volumes; and intp[n]: the number of each node's.
+
+        Claims that wait and name no node depend on what they ask alone: answered once for all.
+        """
+        if self._reach or self._selected or any(each.kept for each in self._matches):
+            return self._answers()
+        tables = [each.others for each in self._matches]
+        makings = tuple(self._making.values())
+        key = tuple((id(each), each.version) for each in tables), tuple(map(id, makings))
+        found = self._supplies.answers.get(key)
+        if found is None or found[0] != makings:
+            if len(self._supplies.answers) >= ANSWERS:
+                self._supplies.answers.clear()
+            found = self._supplies.answers[key] = makings, self._answers()
+        kept: tuple[list[Found], npt.NDArray[np.intp]] = found[1]
+        return kept
+
+    def _answers(self) -> tuple[list[Found], npt.NDArray[np.intp]]:
+        codes, errors = self._codes()
+        if not codes.any():
+            return [NOTHING_TO_DO], np.zeros(len(codes), np.intp)
+        present = np.flatnonzero(np.bincount(codes))
+        numbers = np.zeros(int(codes.max(initial=0)) + 1, np.intp)
+        numbers[present] = np.arange(len(present))
+        return [_answer(code, errors) for code in present.tolist()], numbers[codes]
+
+    def _codes(self) -> tuple[IntArray, list[str]]:
+        """int64[n]: what refuses each node, as bits, and the number of an error above them."""
+        count = self._nodes.count
+        codes = np.zeros(count, np.int64)
+        undecided = np.ones(count, np.bool_)
+        for reach in self._reach:
+            if reach is None:
+                codes[undecided] |= _LOST
+                break
+            refused = undecided & ~reach
+            codes[refused] |= _CONFLICT
+            undecided &= reach
+        still = np.ones(count, np.bool_)
+        for claim in self._selected:
+            at = self._nodes.index.get(claim.metadata.annotations[SELECTED_NODE])
+            elsewhere = np.ones(count, np.bool_)
+            if at is not None:
+                elsewhere[at] = False
+            codes[elsewhere] |= _UNMATCHED
+            still &= ~elsewhere
+        errors: list[str] = []
+        everywhere = np.ones(count, np.bool_)
+        asked = [(each, everywhere) for each in self._selected]
+        for claim, left in (*asked, *self._left(still)):
+            making = self._making[key_of(claim)]
+            here = still & left
+            if making.error:
+                errors.append(making.error)
+                codes[here] = len(errors) << _BITS
+                still &= ~here
+                continue
+            codes[here & ~making.allowed] |= _UNMATCHED
+            still &= ~(here & ~making.allowed)
+            here &= making.allowed & ~making.room
+            codes[here] |= _NO_ROOM
+            still &= ~here
+        return codes, errors
+
+    def _left(self, asked: BoolArray) -> list[tuple[PersistentVolumeClaim, BoolArray]]:
+        """bool[n] by claim: where it finds no volume beside those before it."""
+        counts = [each.counts() for each in self._matches]
+        left = [each <= 0 for each in counts]
+        shared = Counter(e.others.asked.storage_class for e in self._matches if e.kept is None)
+        unsure = np.zeros(self._nodes.count, np.bool_)
+        for match, have in zip(self._matches, counts, strict=True):
+            rivals = 1 if match.kept is not None else shared[match.others.asked.storage_class]
+            if rivals > 1:
+                unsure |= (have > 0) & (have < rivals)
+        for node in np.flatnonzero(unsure & asked).tolist():
+            without = {key_of(claim) for claim in self._choose(node)[1]}
+            for match, mask in zip(self._matches, left, strict=True):
+                mask[node] = key_of(match.claim) in without
+        return [(match.claim, mask) for match, mask in zip(self._matches, left, strict=True)]
+
+    def find(self, node: int) -> Found:
+        """What would be done on one node."""
+        conflict, lost = self._check_bound(node)
+        name = self._nodes.names[node]
+        for claim in self._selected:
+            if claim.metadata.annotations[SELECTED_NODE] != name:
+                return Found(_reasons(conflict, True, False, lost))
+        taken, left = self._choose(node)
+        error, no_volume, no_room = self._provide((*self._selected, *left), node)
+        if error:
+            return Found((), error=error)
+        reasons = _reasons(conflict, no_volume, no_room, lost)
+        return Found(reasons, tuple(taken), (*self._selected, *left))
+
+    def find_for(self, waiting: tuple[PersistentVolumeClaim, ...], node: int) -> Found:
+        """What would be done on one node for other claims that ask the same in the same order.
+
+        Only where these and the binder's own wait, name no node and have no volume kept for them,
+        on the snapshot as it was but for volumes that were taken since.
+        """
+        self._supplies.sync()
+        found = self.find(node)
+        theirs = dict(zip(self._making, waiting, strict=True))
+        taken = tuple([(volume, theirs[key_of(claim)]) for volume, claim in found.taken])
+        made = tuple([theirs[key_of(claim)] for claim in found.made])
+        return Found(found.reasons, taken, made, found.error)
+
+    def _check_bound(self, node: int) -> tuple[bool, bool]:
+        """Whether a bound volume is out of reach, or is gone; the first such claim decides."""
+        for reach in self._reach:
+            if reach is None:
+                return False, True
+            if not reach[node]:
+                return True, False
+        return False, False
+
+    def _choose(
+        self, node: int
+    ) -> tuple[list[tuple[PersistentVolume, PersistentVolumeClaim]], list[PersistentVolumeClaim]]:
+        """A volume for each claim, smallest claim first, and the claims that get none."""
+        taken: list[tuple[PersistentVolume, PersistentVolumeClaim]] = []
+        left: list[PersistentVolumeClaim] = []
+        gone: set[str] = set()
+        for match in self._matches:
+            volume = None
+            if match.kept is None:
+                name = match.others.first(node, gone)
+                volume = None if name is None else self._objects.volumes[name]
+            elif match.kept.reach[node] and _name(match.kept.volume) not in gone:
+                volume = match.kept.volume
+            if volume is None:
+                left.append(match.claim)
+            else:
+                taken.append((volume, match.claim))
+                gone.add(_name(volume))
+        return taken, left
+
+    def _provide(
+        self, claims: Iterable[PersistentVolumeClaim], node: int
+    ) -> tuple[str, bool, bool]:
+        """What is broken, whether a volume cannot be made, whether there is no room."""
+        for claim in claims:
+            each = self._making[key_of(claim)]
+            if each.error:
+                return each.error, False, False
+            if not each.allowed[node]:
+                return "", True, False
+            if not each.room[node]:
+                return "", False, True
+        return "", False, False
+
+    def _bound(self, claim: PersistentVolumeClaim) -> BoolArray | None:
+        volume = self._objects.volumes.get(claim.spec.volume_name)
+        return None if volume is None else reached(volume, self._nodes)
+
+    def _match(self, claim: PersistentVolumeClaim, size: int) -> Match:
+        kept = self._supplies.kept(claim, size)
+        others = self._supplies.of(claim, size)
+        if kept is None:
+            return Match(claim, None, others)
+        return Match(claim, Candidate(kept, reached(kept, self._nodes)), others)
+
+    def _make(self, claim: PersistentVolumeClaim) -> Making:
+        key = class_name(claim), claim.spec.resources.requests.get(STORAGE)
+        found = self._supplies.makings.get(key)
+        if found is None:
+            found = self._supplies.makings[key] = self._new_making(claim)
+        assert isinstance(found, Making)
+        return found
+
+    def _new_making(self, claim: PersistentVolumeClaim) -> Making:
+        everywhere = np.ones(self._nodes.count, np.bool_)
+        found = self._objects.class_of(claim)
+        if found is None:
+            error = f'failed to find storage class "{class_name(claim)}"'
+            return Making(error, everywhere, everywhere)
+        if found.provisioner in ("", NO_PROVISIONER):
+            return Making("", ~everywhere, everywhere)
+        allowed = self._topology(found.allowed_topologies)
+        return Making("", allowed, self._room(claim, found))
+
+    def _topology(self, terms: tuple[TopologyTerm, ...]) -> BoolArray:
+        """Nodes where a class may make volumes: any term, all of its labels."""
+        if not terms:
+            return np.ones(self._nodes.count, np.bool_)
+        mask = np.zeros(self._nodes.count, np.bool_)
+        for term in terms:
+            if term.match_label_expressions:
+                rules = tuple(
+                    selectors.Rule(each.key, selectors.Operator.IN, tuple(sorted(each.values)))
+                    for each in term.match_label_expressions
+                )
+                mask |= self._nodes.holds(rules)
+        return mask
+
+    def _room(self, claim: PersistentVolumeClaim, found: StorageClass) -> BoolArray:
+        """Nodes from which the driver can still make that much."""
+        everywhere = np.ones(self._nodes.count, np.bool_)
+        driver = self._objects.drivers.get(found.provisioner)
+        asked = claim.spec.resources.requests.get(STORAGE)
+        if asked is None or driver is None or not driver.spec.storage_capacity:
+            return everywhere
+        size = quantity.value(asked, STORAGE)
+        mask = ~everywhere
+        for each in self._objects.capacities.values():
+            if each.storage_class_name == found.metadata.name and _limit(each) >= size:
+                selector = selectors.label_selector(each.node_topology, "nodeTopology")
+                if not selector.nothing:
+                    mask |= self._nodes.holds(selector.rules)
+        return mask
+
+
+def _limit(capacity: CsiStorageCapacity) -> int:
+    """The largest volume that can be made; -1 where nothing is known."""
+    told = capacity.maximum_volume_size
+    if told is None:
+        told = capacity.capacity
+    return -1 if told is None else quantity.value(told, "capacity")
+
+
+def _name(volume: PersistentVolume) -> str:
+    return volume.metadata.name
+
+
+def _reasons(conflict: bool, unmatched: bool, no_room: bool, lost: bool) -> tuple[str, ...]:
+    if not (conflict or unmatched or no_room or lost):
+        return ()
+    told = (
+        (conflict, NODE_CONFLICT),
+        (unmatched, BIND_CONFLICT),
+        (no_room, NO_SPACE),
+        (lost, NO_VOLUME),
+    )
+    return tuple(reason for holds, reason in told if holds)
+
+
+def _answer(code: int, errors: list[str]) -> Found:
+    if code >> _BITS:
+        return Found((), error=errors[(code >> _BITS) - 1])
+    bits = [bool(code & bit) for bit in (_CONFLICT, _UNMATCHED, _NO_ROOM, _LOST)]
+    return Found(_reasons(*bits))

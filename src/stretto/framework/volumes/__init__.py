@@ -1,0 +1,1 @@
+"""Volume rules of the class-cached engine."""

@@ -1,0 +1,75 @@
+"""What the volume rules say of one pod, in the form of rules: what explanations ask.
+
+Claims are a pod's own, so the rules of the profile say nothing of its class. For a question about
+one pod they are replaced by what was said of that pod.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stretto.framework.contract.rule import (
+    BoolArray,
+    Fail,
+    FilterRule,
+    Refusal,
+    Restrict,
+    SlotArray,
+    View,
+)
+from stretto.framework.model.status import Code
+from stretto.framework.plugins.volumes import VolumeRule
+from stretto.framework.volumes.rules import Judged, Said, VolumeRules
+from stretto.state.classes.table import PodClass
+
+
+class SaidOfVolumes(FilterRule):
+    """What one volume rule says of one pod."""
+
+    NAME = ""
+    SCOPE = VolumeRule.SCOPE
+
+    def __init__(self, said: Sequence[Said], nowhere: str) -> None:
+        """Say this of nodes, or why there is none."""
+        super().__init__({})
+        self._said = said
+        self._nowhere = nowhere
+
+    def prepare(self, pod: PodClass, view: View) -> Restrict | Fail | None:
+        """No node at all, where the rule said so."""
+        return Fail(self._nowhere) if self._nowhere else None
+
+    def filter(self, pod: PodClass, view: View, slots: SlotArray) -> BoolArray:
+        """bool[k]: True where the rule lets the pod go."""
+        mask = np.ones(len(slots), np.bool_)
+        for each in self._said:
+            mask &= ~each.refused[slots]
+        return mask
+
+    def refusals(self, pod: PodClass, view: View, slots: SlotArray) -> list[Refusal]:
+        """Every reason with the slots it holds for."""
+        found: list[Refusal] = []
+        for each in self._said:
+            refused, which = each.refused[slots], each.which[slots]
+            for number in np.unique(which[refused]).tolist():
+                resolvable = each.codes[number] is Code.UNSCHEDULABLE
+                found.extend(
+                    Refusal(text, refused & (which == number), resolvable)
+                    for text in each.reasons[number]
+                )
+        return found
+
+
+def said_of(filters: Sequence[FilterRule], rules: VolumeRules, row: int) -> tuple[FilterRule, ...]:
+    """The filters of a profile, the volume rules replaced by what they say of one pod."""
+    judged = rules.judge_alone(row)
+    return tuple(_of(rule, judged) if isinstance(rule, VolumeRule) else rule for rule in filters)
+
+
+def _of(rule: VolumeRule, judged: Judged) -> FilterRule:
+    name, reason = judged.nowhere
+    said = [each for each in judged.said if each.rule == rule.NAME]
+    mine = reason if name == rule.NAME or (reason and not name) else ""
+    kind = type(rule.NAME, (SaidOfVolumes,), {"NAME": rule.NAME, "CURES": rule.CURES})
+    found: FilterRule = kind(said, mine)
+    return found

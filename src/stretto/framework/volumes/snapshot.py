@@ -1,0 +1,224 @@
+"""The part of a cluster that volumes depend on: labelled nodes, pods with volumes, claims, volumes.
+
+An exact snapshot that holds pods with volumes alone, so that kube-scheduler's volume plugins can be
+asked about a pod of any profile. It is made when the first such pod is asked about, and follows the
+cluster by its logs: nodes by slot, pods by row, objects by their own log.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api import codec
+from stretto.api.types.core import Node
+from stretto.api.types.pod import Pod, PodSpec
+from stretto.api.types.volumes import Volume
+from stretto.api.wire.meta import ObjectMeta, Wire
+from stretto.framework.model.book import Book
+from stretto.framework.model.pod_facts import PodFacts
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.volume_binder.volumes import Found
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.objects import Identity, identity_of
+from stretto.state.rows.pods import NO_SLOT
+
+
+class _Mounts(Wire, frozen=True):
+    """What volume rules read of a pod's spec."""
+
+    #: Volumes.
+    volumes: tuple[Volume, ...] = ()
+
+
+class _Mounting(Wire, frozen=True):
+    """What volume rules read of a pod."""
+
+    #: Identity.
+    metadata: ObjectMeta = ObjectMeta()
+    #: Its volumes.
+    spec: _Mounts = _Mounts()
+
+
+class _VolumeBook(Book):
+    """Pods by row with their volumes alone: amounts and terms are read by class."""
+
+    def _read_body(self, body: bytes) -> Pod:
+        """The pod of a body."""
+        found = codec.decode_as(_Mounting, body, "pod")
+        return Pod(found.metadata, PodSpec(volumes=found.spec.volumes))
+
+    def _stand_in(self, row: int) -> Pod:
+        """A pod without volumes."""
+        return Pod(ObjectMeta(), PodSpec())
+
+
+class _Standing(Snapshot):
+    """Who stands where, without what they take."""
+
+    def _count_amounts(self, pod: PodFacts, node: int, by: int) -> None:
+        """Amounts, ports and terms are no matter of volumes."""
+
+
+class VolumeSnapshot:
+    """A snapshot of nodes, volumes and the pods that have some."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Follow a cluster, once somebody asks."""
+        #: What the plugins are shown.
+        self.snapshot: Snapshot = _Standing()
+        self._cluster = cluster
+        self._book: Book = _VolumeBook(cluster)
+        self._began = False
+        self._stale: set[int] = set()
+        self._objects_at = -1
+        self._rows_at = -1
+        self._homes: dict[int, tuple[PodFacts, str]] = {}
+        self._assumed: set[Identity] = set()
+        self._touched: set[int] = set()
+        self._slots: npt.NDArray[np.int64] | None = None
+        cluster.static_listeners.append(self._note_nodes)
+
+    def facts(self, row: int) -> PodFacts:
+        """A pod as the plugins read it."""
+        return self._book.facts(row)
+
+    def fault(self, row: int) -> str:
+        """Why a pod cannot be read; empty where it can."""
+        return self._book.fault(row)
+
+    def readable(self, row: int) -> PodFacts | None:
+        """A pod as the plugins read it, where it can be read."""
+        facts, fault = self._book.entry(row)
+        return None if fault else facts
+
+    @property
+    def slots(self) -> npt.NDArray[np.int64]:
+        """int64[n]: slot of each node of the snapshot."""
+        if self._slots is None:
+            by_name = self._cluster.nodes.by_name
+            self._slots = np.array([by_name[n] for n in self.snapshot.nodes.names], np.int64)
+        return self._slots
+
+    def position(self, slot: int) -> int | None:
+        """The position of a slot's node in the snapshot."""
+        names = self._cluster.nodes.names
+        return self.snapshot.nodes.index.get(names[slot]) if slot < len(names) else None
+
+    def sync(self) -> None:
+        """Bring it up to date; what was assumed here is looked up again."""
+        self._follow_nodes()
+        self._follow_objects()
+        self._follow_pods()
+
+    def assume(self, row: int, slot: int, found: Found) -> None:
+        """Count a placed pod and what it gets until the next ``sync``."""
+        objects, name = self.snapshot.objects, self._cluster.nodes.names[slot]
+        for volume, claim in found.taken:
+            objects.take(volume, claim)
+            self._assumed.update((identity_of(volume), identity_of(claim)))
+        for claim in found.made:
+            objects.select_node(claim, name)
+            self._assumed.add(identity_of(claim))
+        self._move(row, name)
+        self._touched.add(row)
+
+    def forget(self, row: int, found: Found) -> None:
+        """Undo an ``assume``, the last first."""
+        for volume, claim in found.taken:
+            self.snapshot.objects.put(volume)
+            self.snapshot.objects.put(claim)
+        for claim in found.made:
+            self.snapshot.objects.put(claim)
+        self._move(row, "")
+
+    @contextmanager
+    def without(self, rows: Iterable[int]) -> Iterator[None]:
+        """Show the snapshot without some pods for a while."""
+        before = {row: self._homes[row][1] for row in rows if row in self._homes}
+        for row in before:
+            self._move(row, "")
+        try:
+            yield
+        finally:
+            for row, name in before.items():
+                self._move(row, name)
+
+    def show(self, row: int, slot: int) -> None:
+        """Show a pod on a slot, or nowhere (``NO_SLOT``), until the next ``sync``."""
+        self._move(row, "" if slot == NO_SLOT else self._cluster.nodes.names[slot])
+        self._touched.add(row)
+
+    def at(self, row: int, slot: int) -> PodFacts | None:
+        """A pod as it stands on a slot; ``None`` where it does not."""
+        facts, name = self._homes.get(row, (None, ""))
+        return facts if name == self._cluster.nodes.names[slot] else None
+
+    # ------------------------------------------------------------ following
+
+    def _note_nodes(self, slots: npt.NDArray[np.int64]) -> None:
+        if self._began:
+            self._stale.update(slots.tolist())
+
+    def _follow_nodes(self) -> None:
+        nodes = self._cluster.nodes
+        if not self._began:
+            self._began = True
+            self._stale.update(nodes.live_slots().tolist())
+        if not self._stale:
+            return
+        live = {nodes.names[s]: s for s in self._stale if s < nodes.size and nodes.live[s]}
+        known = self.snapshot.nodes.index
+        gone = [name for name in known if name not in nodes.by_name]
+        self._homes = {r: home for r, home in self._homes.items() if home[1] not in set(gone)}
+        self.snapshot.remove_nodes(gone)
+        self.snapshot.put_nodes(
+            Node(ObjectMeta(name=name, labels=nodes.labels.of(slot))) for name, slot in live.items()
+        )
+        if gone or any(name not in known for name in live):
+            self._rows_at = -1
+        self._stale.clear()
+        self._slots = None
+
+    def _follow_objects(self) -> None:
+        truth, mine = self._cluster.objects, self.snapshot.objects
+        changed = truth.changes_since(self._objects_at) if self._objects_at >= 0 else None
+        if changed is None:
+            changed = list({**truth.everything(), **mine.everything()})
+        self._objects_at = truth.head
+        for identity in dict.fromkeys((*changed, *sorted(self._assumed))):
+            if identity[0] == Node.__name__:
+                continue
+            item = truth.find(identity)
+            if item is None:
+                mine.drop(identity)
+            elif mine.find(identity) is not item:
+                mine.put(item)
+        self._assumed.clear()
+
+    def _follow_pods(self) -> None:
+        pods = self._cluster.pods
+        changed = pods.log.since(self._rows_at) if self._rows_at >= 0 else None
+        self._rows_at = pods.log.head
+        if changed is None:
+            rows: Iterable[int] = [*np.flatnonzero(pods.volumes[: pods.length]), *self._homes]
+        else:
+            rows = [r for r in changed.tolist() if pods.volumes[r] or r in self._homes]
+        touched, self._touched = self._touched, set()
+        names = self._cluster.nodes.names
+        for row in {int(each) for each in (*rows, *touched)}:
+            slot = int(pods.slot[row]) if pods.volumes[row] else NO_SLOT
+            self._move(row, names[slot] if slot != NO_SLOT else "")
+
+    def _move(self, row: int, name: str) -> None:
+        """Have a pod on a node, or nowhere where the name is empty."""
+        before = self._homes.pop(row, None)
+        facts = self._book.facts(row) if name in self.snapshot.nodes.index else None
+        if before is not None and (facts is not before[0] or name != before[1]):
+            self.snapshot.leave(before[0])
+            before = None
+        if facts is not None:
+            if before is None:
+                self.snapshot.assume(facts, name)
+            self._homes[row] = facts, name

@@ -1,0 +1,1 @@
+"""Format-independent parts of every input: files, tables, strict checks, workload shapes."""

@@ -1,0 +1,96 @@
+"""Machines described in a few characters: ``64cpu-256gib:200``, ``model=G2,gpu=8``.
+
+A trace of virtual machines names no hosts, and a study often wants a few nodes of a big list. Both
+are said on the command line or in a scenario in one word, which is read here.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from stretto.base.errors import InputError, UnknownNameError
+from stretto.base.registry import Registry
+from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_GPUS, MAX_MEMORY_MIB, FleetNode
+
+MAX_NODES: Final = 1_000_000
+"""Nodes that a scenario may make: fifty times the biggest cluster that we design for."""
+LIKE_EXAMPLE: Final = "a shape and a count such as 64cpu-256gib:200 or 96cpu-768gib-8gpu-G2:10"
+"""What ``--nodes-like`` takes."""
+FILTER_EXAMPLE: Final = "keys and values such as model=G2,gpu=8"
+"""What ``--node-filter`` takes."""
+
+_LIKE: Final = re.compile(
+    r"(?P<cpu>\d{1,6})cpu-(?P<memory>\d{1,8})gib"
+    r"(?:-(?P<gpus>\d{1,3})gpu(?:-(?P<model>[A-Za-z0-9_.]{1,63}))?)?(?::(?P<count>\d{1,8}))?",
+    re.ASCII,
+)
+
+_Read = Callable[[FleetNode], str]
+_FILTERS: Final[Registry[_Read]] = Registry(
+    "node filter key",
+    {
+        "name": lambda node: node.name,
+        "model": lambda node: node.gpu_model,
+        "gpu": lambda node: str(node.gpus),
+        "cpu_milli": lambda node: str(node.cpu_milli),
+        "memory_mib": lambda node: str(node.memory_mib),
+        "zone": lambda node: node.zone,
+    },
+)
+
+
+def nodes_like(text: str, prefix: str = "node", where: str = "nodes-like") -> tuple[FleetNode, ...]:
+    """The nodes of shapes such as ``64cpu-256gib:200``, several joined by commas."""
+    shapes = [_shape(part, where) for part in text.split(",")]
+    total = sum(count for _, count in shapes)
+    if not 0 < total <= MAX_NODES:
+        raise InputError(where, text, f"1..{MAX_NODES:,} nodes in all")
+    nodes = [shape for shape, count in shapes for _ in range(count)]
+    width = max(4, len(str(total - 1)))
+    return tuple(
+        FleetNode(
+            f"{prefix}-{i:0{width}d}", node.cpu_milli, node.memory_mib, node.gpus, node.gpu_model
+        )
+        for i, node in enumerate(nodes)
+    )
+
+
+def matching_nodes(
+    nodes: Sequence[FleetNode], text: str, limit: int | None = None, prefix: str = "node "
+) -> tuple[FleetNode, ...]:
+    """The first ``limit`` nodes that have every value of a filter such as ``model=G2,gpu=8``.
+
+    ``prefix`` stands before the names of filter and limit in messages.
+    """
+    where = f"{prefix}filter"
+    wanted = [_condition(part, where) for part in text.split(",")] if text else []
+    found = [node for node in nodes if all(read(node) == value for read, value in wanted)]
+    if limit is not None and limit < 1:
+        raise InputError(f"{prefix}limit", limit, "a count of at least 1")
+    if not found:
+        raise InputError(where, text, "a filter that some node matches", "relax the filter")
+    return tuple(found[:limit])
+
+
+def _shape(text: str, where: str) -> tuple[FleetNode, int]:
+    """One shape with its count."""
+    parts = _LIKE.fullmatch(text.strip())
+    if parts is None:
+        raise InputError(where, text, LIKE_EXAMPLE)
+    cpu, memory = int(parts["cpu"]) * 1000, int(parts["memory"]) * 1024
+    gpus = int(parts["gpus"] or 0)
+    if not (0 < cpu <= MAX_CPU_MILLI and 0 < memory <= MAX_MEMORY_MIB and gpus <= MAX_GPUS):
+        cores, gib = MAX_CPU_MILLI // 1000, MAX_MEMORY_MIB // 1024
+        raise InputError(where, text, f"1..{cores} cpu, 1..{gib} gib, at most {MAX_GPUS} gpu")
+    model = (parts["model"] or "GPU") if gpus else ""
+    return FleetNode("", cpu, memory, gpus, model), int(parts["count"] or 1)
+
+
+def _condition(text: str, where: str) -> tuple[_Read, str]:
+    """One ``key=value`` of a filter."""
+    key, equals, value = text.strip().partition("=")
+    if not equals:
+        raise InputError(where, text, FILTER_EXAMPLE)
+    if key not in _FILTERS:
+        raise UnknownNameError(f"{where} key", key, _FILTERS)
+    return _FILTERS.get(key), value

@@ -1,0 +1,129 @@
+"""Mappings that people write: every key known, every choice known, every value of its type.
+
+A key that is misspelt in a scenario and silently ignored costs its author an afternoon. So before
+a mapping becomes a struct, each of its keys is looked up in the struct's fields, and a stranger is
+answered with its path and the nearest key that exists.
+"""
+
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from stretto.api.wire.refusals import refusal
+from stretto.base.errors import InputError, quoted
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class UnknownKeyError(InputError):
+    """A key that the schema does not have, with the nearest that it has."""
+
+    def __init__(self, where: str, key: str, known: tuple[str, ...]) -> None:
+        super().__init__(where, key, "a known key")
+        self.args = (where, key, known)
+        #: The keys that the schema has at this place.
+        self.known = known
+
+    def __str__(self) -> str:
+        near = get_close_matches(str(self.value), self.known, n=1)
+        if near:
+            return f"{self.where}: unknown key; did you mean {quoted(near[0])}?"
+        return f"{self.where}: unknown key; known: {', '.join(self.known)}"
+
+
+def strict(kind: type[T], data: Any, where: str) -> T:
+    """The struct that a parsed mapping describes.
+
+    Raises:
+        InputError: a key, a choice or a value is not as the struct has it; the path says where.
+    """
+    if not isinstance(data, dict):
+        raise InputError(where, data, "a mapping of keys to values", "see the documented schema")
+    _check(kind, data, where, "")
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise refusal(error, msgspec.json.encode(data), where) from error
+
+
+@contextmanager
+def inside(where: str) -> Iterator[None]:
+    """Say of bad input that is found inside where it was asked for."""
+    try:
+        yield
+    except InputError as error:
+        place = f"{where}: {error.where}"
+        raise InputError(place, error.value, error.expected, error.hint) from error
+
+
+def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The keys of a struct as they are written."""
+    return kind.__struct_encode_fields__
+
+
+def one_of(item: msgspec.Struct, names: tuple[str, ...], where: str) -> str:
+    """Which one of several optional keys is given; none or two are refused."""
+    written = dict(zip(item.__struct_encode_fields__, item.__struct_fields__, strict=True))
+    given = [name for name in names if getattr(item, written[name]) is not None]
+    if len(given) != 1:
+        got = " and ".join(given) or None
+        raise InputError(where, got, f"exactly one of {', '.join(names)}", "keep one of them")
+    return given[0]
+
+
+def _check(annotation: Any, value: Any, where: str, path: str) -> None:
+    """Refuse unknown keys and choices anywhere below a value."""
+    for option in _options(annotation):
+        if get_origin(option) is Literal and isinstance(value, str):
+            if _has_other_texts(annotation):
+                return
+            _check_choice(value, get_args(option), f"{where}: {path}")
+        elif isinstance(option, type) and issubclass(option, Enum) and isinstance(value, str):
+            _check_choice(value, [each.value for each in option], f"{where}: {path}")
+        elif isinstance(option, type) and issubclass(option, msgspec.Struct):
+            if isinstance(value, Mapping):
+                _check_struct(option, value, where, path)
+        elif get_origin(option) in (tuple, list) and isinstance(value, list):
+            for index, item in enumerate(value):
+                _check(get_args(option)[0], item, where, f"{path}[{index}]")
+
+
+def _check_struct(
+    kind: type[msgspec.Struct], value: Mapping[Any, Any], where: str, path: str
+) -> None:
+    """Refuse unknown keys in a mapping and anywhere below it."""
+    known = keys_of(kind)
+    hints = get_type_hints(kind)
+    inner = dict(zip(known, kind.__struct_fields__, strict=True))
+    for key, item in value.items():
+        below = f"{path}.{key}" if path else str(key)
+        if key not in inner:
+            raise UnknownKeyError(f"{where}: {below}", str(key), known)
+        _check(hints[inner[key]], item, where, below)
+
+
+def _check_choice(value: str, choices: Any, where: str) -> None:
+    """Refuse a word that is no choice; name the nearest."""
+    if value not in choices:
+        near = get_close_matches(value, choices, n=1)
+        hint = f"did you mean {quoted(near[0])}?" if near else ""
+        raise InputError(where, value, f"one of {', '.join(choices)}", hint)
+
+
+def _options(annotation: Any) -> Iterator[Any]:
+    """The alternatives of a union, or the annotation itself."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        for option in get_args(annotation):
+            yield from _options(option)
+    else:
+        yield annotation
+
+
+def _has_other_texts(annotation: Any) -> bool:
+    """Whether a free text is allowed beside the choices."""
+    return any(option is str for option in _options(annotation))

@@ -1,0 +1,1 @@
+"""Kubernetes objects from files: manifests, workload controllers, recordings, redaction."""

@@ -1,0 +1,160 @@
+"""From the neutral fleet to Kubernetes objects, as the JSON that stores and engine take.
+
+The wire form of what Kubernetes has no field for is fixed here: a node names its GPU model in the
+label that NVIDIA's own discovery writes; a pod that wants a share of a GPU, or certain models, says
+so in annotations of ours beside the plain device count that everybody reads.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.names import is_dns_subdomain
+from stretto.api.wire.quantity import format_milli
+from stretto.inputs.neutral.fleet import WHOLE_GPU, FleetNode, FleetPod
+
+GPU: Final = "nvidia.com/gpu"
+"""The extended resource that counts GPUs."""
+GPU_MODEL_LABEL: Final = "nvidia.com/gpu.product"
+"""Label of a node: the model of its GPUs."""
+GPU_MILLI: Final = "stretto.dev/gpu-milli"
+"""Annotation of a pod: milli that it wants of each GPU; absent for whole ones."""
+GPU_MODELS: Final = "stretto.dev/gpu-models"
+"""Annotation of a pod: models that it may use, joined by ``|``; absent for any."""
+QOS_LABEL: Final = "stretto.dev/qos"
+"""Label of a pod: its quality of service in its trace's word."""
+DURATION: Final = "stretto.dev/duration"
+"""Annotation of a pod: seconds that it runs once started, where its trace knows."""
+GROUP: Final = "godel.bytedance.com/pod-group-name"
+"""Annotation and label of a pod: the PodGroup that it belongs to."""
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+"""Label of a node: its zone."""
+HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
+"""Label of a node: its own name."""
+SCHEDULER_NAME: Final = "stretto"
+"""The scheduler that our pods ask for."""
+NAMESPACE: Final = "default"
+"""Where pods go that name no namespace."""
+
+JsonObject = dict[str, Any]
+"""A JSON object before it is encoded."""
+
+_READY: Final = [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]
+
+
+def object_name(name: str) -> str:
+    """The name that a trace's node or pod has as an object: its own wherever Kubernetes allows it.
+
+    Otherwise (capitals, underscores) it is lowered and marked, so that two names stay two.
+    """
+    if is_dns_subdomain(name):
+        return name
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower())[:240].strip("-")
+    return f"{plain or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def node_body(node: FleetNode) -> bytes:
+    """The JSON of a Node with this machine's room, labels and taints, ready for work."""
+    name = object_name(node.name)
+    labels = {HOSTNAME_LABEL: name, **node.labels}
+    if node.zone:
+        labels[ZONE_LABEL] = node.zone
+    room = {
+        "cpu": format_milli(node.cpu_milli),
+        "memory": f"{node.memory_mib}Mi",
+        "pods": str(node.max_pods),
+    }
+    if node.gpus:
+        room[GPU] = str(node.gpus)
+        labels[GPU_MODEL_LABEL] = node.gpu_model
+    taints = [
+        {"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.taints
+    ]
+    return msgspec.json.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": labels},
+            "spec": {"taints": taints} if taints else {},
+            "status": {"capacity": room, "allocatable": room, "conditions": _READY},
+        }
+    )
+
+
+def pod_body(
+    pod: FleetPod, namespace: str = NAMESPACE, scheduler_name: str = SCHEDULER_NAME
+) -> bytes:
+    """The JSON of a pending Pod that asks for what the fleet's pod asks for."""
+    return msgspec.json.encode(pod_object(pod, namespace, scheduler_name))
+
+
+def pod_object(
+    pod: FleetPod, namespace: str = NAMESPACE, scheduler_name: str = SCHEDULER_NAME
+) -> JsonObject:
+    """The same Pod before it is encoded, for callers that add to it."""
+    metadata: JsonObject = {"name": object_name(pod.name), "namespace": namespace}
+    labels = _pod_labels(pod)
+    annotations = _pod_annotations(pod)
+    if labels:
+        metadata["labels"] = labels
+    if annotations:
+        metadata["annotations"] = annotations
+    requests = {"cpu": format_milli(pod.cpu_milli), "memory": f"{pod.memory_mib}Mi"}
+    resources: JsonObject = {"requests": requests}
+    if pod.gpus:
+        requests[GPU] = str(pod.gpus)
+        resources["limits"] = {GPU: str(pod.gpus)}
+    spec: JsonObject = {
+        "schedulerName": scheduler_name,
+        "containers": [{"name": "main", "image": "work", "resources": resources}],
+    }
+    if pod.priority:
+        spec["priority"] = pod.priority
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def pod_group_body(
+    name: str,
+    min_member: int,
+    namespace: str = NAMESPACE,
+    more: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The JSON of a PodGroup that is placed when ``min_member`` of its pods fit.
+
+    ``more`` are further fields of its spec (``scheduleTimeoutSeconds``, ``priorityClassName``).
+    """
+    return msgspec.json.encode(
+        {
+            "apiVersion": "scheduling.godel.kubewharf.io/v1alpha1",
+            "kind": "PodGroup",
+            "metadata": {"name": object_name(name), "namespace": namespace},
+            "spec": {"minMember": min_member, **(more or {})},
+        }
+    )
+
+
+def _pod_labels(pod: FleetPod) -> dict[str, str]:
+    """The labels of a pod."""
+    labels = {}
+    if pod.qos:
+        labels[QOS_LABEL] = pod.qos
+    if pod.group:
+        labels[GROUP] = object_name(pod.group)
+    return labels
+
+
+def _pod_annotations(pod: FleetPod) -> dict[str, str]:
+    """The annotations of a pod."""
+    annotations = {}
+    if pod.gpus and 0 < pod.gpu_milli < WHOLE_GPU:
+        annotations[GPU_MILLI] = str(pod.gpu_milli)
+    if pod.gpu_models:
+        annotations[GPU_MODELS] = "|".join(pod.gpu_models)
+    if pod.group:
+        annotations[GROUP] = object_name(pod.group)
+    if pod.duration_s is not None:
+        annotations[DURATION] = repr(pod.duration_s).removesuffix(".0")
+    return annotations

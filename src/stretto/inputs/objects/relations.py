@@ -1,0 +1,148 @@
+"""What objects must have among themselves: one name each, owners that exist, gangs that fit.
+
+A store takes objects one by one and cannot see these; a scheduler would only wait for ever. So an
+input is checked as a whole, before any of it is created.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Final
+
+import msgspec
+
+from stretto.api.codec import decode_as
+from stretto.api.types.godel import PodGroup
+from stretto.api.wire.kinds import KINDS, POD, POD_GROUP, Kind
+from stretto.api.wire.meta import ObjectMeta, OwnerReference, Wire
+from stretto.base.errors import InputError
+from stretto.inputs.objects.objects import GROUP
+
+
+class InputObject(msgspec.Struct, frozen=True):
+    """One object of an input, with where it stands."""
+
+    #: Its kind.
+    kind: Kind
+    #: Its namespace; empty for cluster-scoped kinds.
+    namespace: str
+    #: Its name.
+    name: str
+    #: Its JSON.
+    body: bytes
+    #: The file, for messages.
+    where: str
+
+    @property
+    def key(self) -> "Key":
+        """What no other object of the input may share."""
+        return self.kind.kind, self.namespace, self.name
+
+    @property
+    def title(self) -> str:
+        """What messages call it: ``app.yaml: Pod default/web``."""
+        return f"{self.where}: {_title(self.key)}"
+
+    def meta(self) -> ObjectMeta:
+        """Its metadata."""
+        return decode_as(Headed, self.body, self.title).metadata
+
+
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+class Headed(Wire, frozen=True):
+    """Any object, for its metadata."""
+
+    #: Identity.
+    metadata: ObjectMeta
+
+
+_CLUSTER_KINDS: Final = frozenset(kind.kind for kind in KINDS if not kind.namespaced)
+
+
+def check_names(manifests: Iterable[InputObject]) -> None:
+    """Refuse an object that is there twice."""
+    first: dict[Key, InputObject] = {}
+    for each in manifests:
+        other = first.setdefault(each.key, each)
+        if other is not each:
+            expected = f"a name of its own ({other.where} has it already)"
+            raise InputError(f"{each.title}: metadata.name", each.name, expected, "rename one")
+
+
+def check_owners(manifests: Sequence[InputObject], *, keep_missing: bool = False) -> None:
+    """Refuse owners in a circle, and missing ones unless these are to be kept."""
+    by_key = {each.key: each for each in manifests}
+    owners: dict[Key, list[Key]] = {}
+    for each in manifests:
+        if b'"ownerReferences"' not in each.body:
+            continue
+        for index, reference in enumerate(each.meta().owner_references):
+            where = f"{each.title}: metadata.ownerReferences[{index}]"
+            key = owner_key(each, reference)
+            if key in by_key:
+                _check_uid(reference, by_key[key], where)
+                owners.setdefault(each.key, []).append(key)
+            elif not keep_missing:
+                found = f"{reference.kind} {reference.name}"
+                hint = "add the owner, drop the reference, or keep missing owners"
+                raise InputError(where, found, "an owner that is in the input", hint)
+    circle = _circle(owners)
+    if circle:
+        found = " -> ".join(_title(key) for key in circle)
+        where = f"{by_key[circle[0]].title}: metadata.ownerReferences"
+        raise InputError(where, found, "owners without a circle", "drop one of the references")
+
+
+def check_groups(manifests: Sequence[InputObject]) -> None:
+    """Refuse PodGroups with too few pods, which no number of nodes could satisfy."""
+    sizes = Counter(
+        (each.namespace, group)
+        for each in manifests
+        if each.kind is POD and (group := group_of(each.meta()))
+    )
+    for each in manifests:
+        if each.kind is not POD_GROUP:
+            continue
+        found = decode_as(PodGroup, each.body).spec.min_member
+        size = sizes[each.namespace, each.name]
+        if found > size:
+            expected = f"1..{size}, the number of its pods" if size else "pods of the group"
+            hint = "add pods to the same input"
+            raise InputError(f"{each.title}: spec.minMember", found, expected, hint)
+
+
+def group_of(meta: ObjectMeta) -> str:
+    """The PodGroup that a pod belongs to; empty when it is alone."""
+    return meta.annotations.get(GROUP) or meta.labels.get(GROUP, "")
+
+
+def owner_key(owned: InputObject, reference: OwnerReference) -> Key:
+    """Where the owner must be: in the same namespace, unless its kind has none."""
+    namespace = "" if reference.kind in _CLUSTER_KINDS else owned.namespace
+    return reference.kind, namespace, reference.name
+
+
+def _check_uid(reference: OwnerReference, owner: InputObject, where: str) -> None:
+    """Refuse a reference to a namesake."""
+    uid = owner.meta().uid
+    if uid and reference.uid and uid != reference.uid:
+        expected = f"the uid of {_title(owner.key)}, {uid!r}"
+        raise InputError(f"{where}.uid", reference.uid, expected, "it names an owner of old")
+
+
+def _circle(owners: Mapping[Key, Sequence[Key]]) -> list[Key]:
+    """A circle of owners, its first member repeated at the end; empty if there is none."""
+    try:
+        TopologicalSorter(owners).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
+
+
+def _title(key: Key) -> str:
+    """``Pod default/web``."""
+    kind, namespace, name = key
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"

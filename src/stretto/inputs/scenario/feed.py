@@ -1,0 +1,106 @@
+"""A scenario made real: what is created before the start, and what arrives when.
+
+The one door for ``stretto run`` and ``simulate``: whatever a scenario is fed from, a run sees a
+list of objects and a list of arrivals in the order of time.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.codec import decode
+from stretto.api.types.godel import QueueSpec
+from stretto.api.types.heads import decode_object_head
+from stretto.api.wire.kinds import POD, QUEUE, Kind
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.inputs.neutral.fleet import FleetNode
+from stretto.inputs.neutral.strict import inside, strict
+from stretto.inputs.scenario.arrivals import Arrival, WorkContext
+from stretto.inputs.scenario.fleets import make_fleet
+from stretto.inputs.scenario.schema import Scenario
+from stretto.inputs.scenario.work import make_work
+
+_RENAME: Final = {
+    "Node": "give shapes a name: their nodes then begin with it",
+    "Queue": "rename one of the two queues",
+}
+"""What to do about two objects of one name, by kind; else they come from workloads."""
+_Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+class Feed(msgspec.Struct, frozen=True):
+    """What a plane is fed with."""
+
+    #: Objects to create before the start, in this order.
+    objects: Sequence[tuple[Kind, bytes]]
+    #: Objects that come later, by time; of equal times in this order.
+    arrivals: Sequence[Arrival]
+    #: The machines in the neutral form, for reports and for policies that read the fleet.
+    nodes: tuple[FleetNode, ...]
+
+    @property
+    def pods(self) -> int:
+        """How many pods arrive."""
+        return sum(each.kind is POD for each in self.arrivals)
+
+
+def materialise(scenario: Scenario, rng: Rng) -> Feed:
+    """Everything that a scenario feeds its plane with; the same seed gives the same bytes."""
+    with inside(f"{scenario.where}: fleet"):
+        fleet = make_fleet(scenario, rng.child("fleet"))
+    objects = [*(_queue(each, index, scenario) for index, each in enumerate(scenario.queues))]
+    objects.extend(fleet.objects)
+    arrivals: list[Arrival] = []
+    for index, spec in enumerate(scenario.workloads):
+        chance = rng.child("workload", spec.name or index)
+        context = WorkContext(scenario, fleet.nodes, fleet.typed, chance, f"work-{index}")
+        with inside(f"{scenario.where}: workloads[{index}]"):
+            work = make_work(spec, context)
+        objects.extend(work.objects)
+        arrivals.extend(work.arrivals)
+    _check_names(objects, arrivals, scenario)
+    arrivals.sort(key=lambda each: each.time_s)
+    return Feed(objects, arrivals, fleet.nodes)
+
+
+def _queue(fields: Mapping[str, Any], index: int, scenario: Scenario) -> tuple[Kind, bytes]:
+    """A queue of the scenario as an object."""
+    spec = {name: value for name, value in fields.items() if name != "name"}
+    strict(QueueSpec, spec, f"{scenario.where}: queues[{index}]")
+    body = msgspec.json.encode(
+        {
+            "apiVersion": QUEUE.api_version,
+            "kind": QUEUE.kind,
+            "metadata": {"name": fields["name"]},
+            "spec": spec,
+        }
+    )
+    with inside(f"{scenario.where}: queues[{index}]"):
+        decode(QUEUE, body)
+    return QUEUE, body
+
+
+def _check_names(
+    objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[Arrival], scenario: Scenario
+) -> None:
+    """Refuse two objects of one kind and name: two workloads that need names, or a doubled file."""
+    seen: set[_Key] = set()
+    for key in _keys(objects, arrivals):
+        if key in seen:
+            kind, namespace, name = key
+            found = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+            hint = _RENAME.get(kind, "give workloads a name: their objects then begin with it")
+            raise InputError(scenario.where, found, "a name of its own", hint)
+        seen.add(key)
+
+
+def _keys(objects: Iterable[tuple[Kind, bytes]], arrivals: Iterable[Arrival]) -> Iterable[_Key]:
+    """The keys of all objects."""
+    for kind, body in objects:
+        meta = decode_object_head(body).metadata
+        yield kind.kind, meta.namespace, meta.name
+    for each in arrivals:
+        yield each.kind.kind, each.namespace, each.name

@@ -1,0 +1,1 @@
+"""Published traces, one reader for each format."""

@@ -1,0 +1,132 @@
+"""The Azure VM trace: virtual machines that arrive in tenant batches, live and leave.
+
+From the Azure Public Dataset V1 (Cortez et al., SOSP 2017) as decoded by Huawei Cloud. A lifetime
+is known up to a bin; which end of the bin is meant is the reader's choice. The trace names no
+hosts. VMs of one batch come from one tenant at one instant and may be admitted as a gang.
+"""
+
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_MEMORY_MIB, Fleet, FleetPod
+from stretto.inputs.neutral.tables import Layout, Table, read_table
+
+VM_LAYOUT: Final = Layout(
+    (
+        "vm_id",
+        "arrival_s",
+        "batch_id",
+        "vcpu",
+        "memory_gb",
+        "duration_min_s",
+        "duration_max_s",
+        "censored",
+    )
+)
+"""Columns of a VM list."""
+_MAX_TIME_S: Final = 10**10
+"""Three centuries: a time beyond is in milliseconds, or worse."""
+
+
+class Lifetime(Enum):
+    """Which end of a VM's lifetime bin is taken."""
+
+    #: The lower end: the least that it lived.
+    MIN = "min"
+    #: The middle.
+    MID = "mid"
+    #: The upper end.
+    MAX = "max"
+
+
+class AzureVm(msgspec.Struct, frozen=True, gc=False):
+    """One virtual machine."""
+
+    #: Identity in the trace.
+    vm_id: str
+    #: Second of its arrival, in bins of five minutes.
+    arrival_s: float
+    #: The tenant's batch that it came in.
+    batch_id: str
+    #: Virtual cores.
+    vcpu: int
+    #: Memory in MiB.
+    memory_mib: int
+    #: Lower end of its lifetime in seconds; 0 is less than five minutes.
+    duration_min_s: float
+    #: Upper end of its lifetime in seconds.
+    duration_max_s: float
+    #: Whether it was still running when the trace ended.
+    censored: bool
+
+    def duration(self, lifetime: Lifetime) -> float:
+        """How long it lives when the bin is read like this."""
+        if lifetime is Lifetime.MIN:
+            return self.duration_min_s
+        if lifetime is Lifetime.MAX:
+            return self.duration_max_s
+        return (self.duration_min_s + self.duration_max_s) / 2
+
+
+def load_vms(path: Path) -> tuple[AzureVm, ...]:
+    """The VMs of a list (plain or gzip), in its order."""
+    table = read_table(path, VM_LAYOUT)
+    batches = table.integers("batch_id", 0, _MAX_TIME_S)
+    lows, highs = _durations(table)
+    memories = table.decimals("memory_gb", 0, MAX_MEMORY_MIB // 1024)
+    rows = zip(
+        table.names("vm_id"),
+        map(float, table.integers("arrival_s", 0, _MAX_TIME_S)),
+        map(str, batches),
+        table.integers("vcpu", 1, MAX_CPU_MILLI // 1000),
+        [round(gigabytes * 1024) for gigabytes in memories],
+        lows,
+        highs,
+        map(bool, table.integers("censored", 0, 1)),
+        strict=True,
+    )
+    vms = tuple(AzureVm(*row) for row in rows)
+    if not vms:
+        raise InputError(f"{path}, line 2", None, "at least one VM", "add a row")
+    return vms
+
+
+def vm_pods(
+    vms: tuple[AzureVm, ...], lifetime: Lifetime = Lifetime.MIN, *, gangs: bool = False
+) -> tuple[FleetPod, ...]:
+    """The VMs as pods; with ``gangs`` those of one batch share a group."""
+    sizes: dict[str, int] = {}
+    if gangs:
+        for vm in vms:
+            sizes[vm.batch_id] = sizes.get(vm.batch_id, 0) + 1
+    return tuple(
+        FleetPod(
+            name=f"vm-{vm.vm_id}",
+            cpu_milli=1000 * vm.vcpu,
+            memory_mib=vm.memory_mib,
+            arrival_s=vm.arrival_s,
+            duration_s=vm.duration(lifetime),
+            group=f"batch-{vm.batch_id}" if sizes.get(vm.batch_id, 0) > 1 else "",
+        )
+        for vm in vms
+    )
+
+
+def load_azure_vm(path: Path, lifetime: Lifetime = Lifetime.MIN, *, gangs: bool = False) -> Fleet:
+    """The VMs of a list as work without machines."""
+    pods = vm_pods(load_vms(path), lifetime, gangs=gangs)
+    return Fleet((), pods, f"{path.name} (azure-vm format)")
+
+
+def _durations(table: Table) -> tuple[list[float], list[float]]:
+    """Both ends of the lifetime bins."""
+    lows = table.integers("duration_min_s", 0, _MAX_TIME_S)
+    highs = table.integers("duration_max_s", 0, _MAX_TIME_S)
+    for row, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        if high < low:
+            table.refuse(row, "duration_max_s", f"a time not before duration_min_s {low}")
+    return list(map(float, lows)), list(map(float, highs))

@@ -1,0 +1,171 @@
+"""The input side of the published openb study: which node comes first, which pods arrive, and how.
+
+The study puts the nodes in one random order per seed, shuffles the pods, and tunes their number
+until the GPU milli asked for are a given share of the cluster's. All of that is drawn from the
+seed here; the placing is the plane's. Pods are named by their row in the list, so that an arrival
+is one integer and a pod that arrives twice is one row.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.inputs.neutral.fleet import Fleet, FleetPod
+
+PUBLISHED_SEEDS: Final = tuple(range(42, 52))
+"""The ten seeds of the published runs."""
+PUBLISHED_ARRIVE_PCT: Final = 130.0
+"""How far the published runs fill the cluster."""
+MAX_ARRIVE_PCT: Final = 1000.0
+"""Ten times the cluster: far beyond saturation, and still a run of a minute."""
+MAX_ARRIVALS: Final = 5_000_000
+"""A list with hardly any GPU pod would be drawn on for ever; five million rows are 40 MB."""
+TYPICAL_SHARE: Final = 0.95
+"""The typical pods cover this share of the list."""
+_DRAWN_AT_ONCE: Final = 4096
+"""Draws per call: about as many as the default list needs in all."""
+
+
+class Order(Enum):
+    """In which order nodes stand and pods arrive."""
+
+    #: Both at random, by seed.
+    SHUFFLE = "shuffle"
+    #: Nodes by name, pods as in the list.
+    FILE = "file"
+
+
+class ProtocolInput(msgspec.Struct, frozen=True):
+    """One run of the study, before any placing."""
+
+    #: Rows of the fleet's nodes, the first to win a tie first.
+    node_order: npt.NDArray[np.int64]
+    #: Rows of the fleet's pods in order of arrival; a row may come more than once.
+    arrivals: npt.NDArray[np.int64]
+    #: Name of each arrival, its own even where the row comes again.
+    names: tuple[str, ...]
+    #: GPU milli that have arrived, as a share of the fleet's in percent, after each arrival.
+    arrived_pct: npt.NDArray[np.float64]
+
+
+class TypicalPods(msgspec.Struct, frozen=True):
+    """The kinds of pod that fragmentation is measured by: one row per kind, the commonest first."""
+
+    #: CPU in thousandths of a core.
+    cpu_milli: npt.NDArray[np.int64]
+    #: Milli of each GPU.
+    gpu_milli: npt.NDArray[np.int64]
+    #: How many GPUs.
+    num_gpu: npt.NDArray[np.int64]
+    #: Allowed models; empty for any.
+    models: tuple[tuple[str, ...], ...]
+    #: Share of the kind among the typical pods; all together 1.
+    frequency: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """How many kinds there are."""
+        return len(self.models)
+
+
+def protocol_input(
+    fleet: Fleet,
+    seed: int,
+    arrive_pct: float | None = PUBLISHED_ARRIVE_PCT,
+    order: Order = Order.SHUFFLE,
+) -> ProtocolInput:
+    """What one run of the study is fed with; ``arrive_pct`` ``None`` takes the list as it is."""
+    rng = Rng(seed).child("openb")
+    if order is Order.SHUFFLE:
+        nodes = rng.child("nodes").numpy().permutation(len(fleet.nodes))
+        pods = rng.child("pods").numpy().permutation(len(fleet.pods))
+    else:
+        names = [node.name for node in fleet.nodes]
+        nodes = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+        pods = np.arange(len(fleet.pods))
+    asked = np.array([pod.gpu_milli_total for pod in fleet.pods], np.int64)
+    if arrive_pct is not None:
+        target = _target(fleet, asked, arrive_pct)
+        pods = _tuned(pods, asked, target, rng.child("tune"))
+    arrived = np.cumsum(asked[pods], dtype=np.float64) * (100.0 / max(1, fleet.gpu_milli))
+    return ProtocolInput(nodes, pods, _names(fleet.pods, pods), arrived)
+
+
+def typical_pods(pods: Sequence[FleetPod], share: float = TYPICAL_SHARE) -> TypicalPods:
+    """The commonest kinds of the (untuned) list until they cover ``share`` of its pods.
+
+    A kind is (CPU, GPU milli, number of GPUs, models). Kinds that are equally common come in the
+    order in which the list has them.
+    """
+    counts = Counter((p.cpu_milli, p.gpu_milli, p.gpus, p.gpu_models) for p in pods)
+    kinds = counts.most_common()
+    covered = np.cumsum([count for _, count in kinds])
+    enough = int(np.searchsorted(covered, share * len(pods) - 1e-9)) + 1
+    kinds = kinds[:enough]
+    weights = np.array([count for _, count in kinds], np.float64)
+    return TypicalPods(
+        cpu_milli=np.array([kind[0] for kind, _ in kinds], np.int64),
+        gpu_milli=np.array([kind[1] for kind, _ in kinds], np.int64),
+        num_gpu=np.array([kind[2] for kind, _ in kinds], np.int64),
+        models=tuple(kind[3] for kind, _ in kinds),
+        frequency=weights / weights.sum() if len(kinds) else weights,
+    )
+
+
+def _target(fleet: Fleet, asked: npt.NDArray[np.int64], arrive_pct: float) -> float:
+    """The GPU milli that shall arrive; refuses percentages and fleets for which there is none."""
+    if not 0 < arrive_pct <= MAX_ARRIVE_PCT:
+        raise InputError("arrive", arrive_pct, f"a percentage above 0, at most {MAX_ARRIVE_PCT:g}")
+    if not fleet.gpu_milli or not asked.sum():
+        lacking = "nodes have no GPU" if not fleet.gpu_milli else "pods ask for no GPU"
+        hint = "take the list as it is (arrive: file)"
+        raise InputError("arrive", arrive_pct, f"GPUs to fill, but the {lacking}", hint)
+    return arrive_pct / 100 * fleet.gpu_milli
+
+
+def _tuned(
+    pods: npt.NDArray[np.int64], asked: npt.NDArray[np.int64], target: float, rng: Rng
+) -> npt.NDArray[np.int64]:
+    """The pods cut at random, or drawn on with replacement, until they ask for the target."""
+    generator = rng.numpy()
+    surplus = float(asked[pods].sum()) - target
+    if surplus > 0:
+        victims = generator.permutation(len(pods))
+        freed = np.cumsum(asked[pods[victims]])
+        cut = int(np.searchsorted(freed, surplus)) + 1
+        return np.delete(pods, victims[:cut])
+    room = -surplus
+    parts = [pods]
+    while sum(map(len, parts)) <= MAX_ARRIVALS:
+        drawn = generator.integers(0, len(asked), _DRAWN_AT_ONCE)
+        used = np.cumsum(asked[drawn])
+        fitting = int(np.searchsorted(used, room, side="right"))
+        parts.append(drawn[:fitting])
+        if fitting < len(drawn):
+            return np.concatenate(parts)
+        room -= float(used[-1])
+    expected = f"a list that asks for {target:.0f} GPU milli within {MAX_ARRIVALS:,} pods"
+    raise InputError("arrive", None, expected, "lower the percentage or add GPU pods")
+
+
+def _names(pods: Sequence[FleetPod], arrivals: npt.NDArray[np.int64]) -> tuple[str, ...]:
+    """A name for each arrival: the pod's own the first time, numbered from then on."""
+    taken = {pod.name for pod in pods}
+    seen: set[int] = set()
+    copies: Counter[int] = Counter()
+    names = []
+    for row in arrivals.tolist():
+        name = pods[row].name
+        while row in seen and name in taken:
+            copies[row] += 1
+            name = f"{pods[row].name}-again-{copies[row]}"
+        seen.add(row)
+        taken.add(name)
+        names.append(name)
+    return tuple(names)

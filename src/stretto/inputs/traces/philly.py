@@ -1,0 +1,76 @@
+"""The Philly trace: gang-scheduled GPU training jobs (Jeon et al., ATC 2019).
+
+A job asks for a number of GPUs all at once and runs for a known time once started. As pods it is a
+gang: one pod per GPU, all in one group.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.inputs.neutral.fleet import WHOLE_GPU, Fleet, FleetPod
+from stretto.inputs.neutral.tables import Layout, read_table
+
+JOB_LAYOUT: Final = Layout(("job_id", "submit_time_s", "num_gpus", "duration_s"), ("model_name",))
+"""Columns of a job list."""
+MAX_JOB_GPUS: Final = 10_000
+"""GPUs of one job: more than the biggest training run that was ever reported as one gang."""
+_MAX_TIME_S: Final = 1e10
+"""Three centuries: a time beyond is in milliseconds, or worse."""
+
+
+class PhillyJob(msgspec.Struct, frozen=True, gc=False):
+    """One training job."""
+
+    #: Identity in the trace.
+    job_id: str
+    #: Second of its submission.
+    submit_s: float
+    #: GPUs that it needs, all at once.
+    gpus: int
+    #: Seconds that it runs once started.
+    duration_s: float
+    #: Name of the trained model, a label.
+    model: str = ""
+
+
+def load_jobs(path: Path) -> tuple[PhillyJob, ...]:
+    """The jobs of a list, in its order."""
+    table = read_table(path, JOB_LAYOUT)
+    rows = zip(
+        table.names("job_id"),
+        table.decimals("submit_time_s", 0, _MAX_TIME_S),
+        table.integers("num_gpus", 1, MAX_JOB_GPUS),
+        table.decimals("duration_s", 0, _MAX_TIME_S),
+        table.texts("model_name"),
+        strict=True,
+    )
+    jobs = tuple(PhillyJob(*row) for row in rows)
+    if not jobs:
+        raise InputError(f"{path}, line 2", None, "at least one job", "add a row")
+    return jobs
+
+
+def job_pods(jobs: tuple[PhillyJob, ...]) -> tuple[FleetPod, ...]:
+    """The jobs as pods of one GPU each, those of a job in one group."""
+    return tuple(
+        FleetPod(
+            name=f"job-{job.job_id}-{index}",
+            cpu_milli=0,
+            memory_mib=0,
+            gpus=1,
+            gpu_milli=WHOLE_GPU,
+            arrival_s=job.submit_s,
+            duration_s=job.duration_s,
+            group=f"job-{job.job_id}" if job.gpus > 1 else "",
+        )
+        for job in jobs
+        for index in range(job.gpus)
+    )
+
+
+def load_philly(path: Path) -> Fleet:
+    """The jobs of a list as work without machines."""
+    return Fleet((), job_pods(load_jobs(path)), f"{path.name} (philly format)")

@@ -1,0 +1,1 @@
+"""Policy comparisons over seeds, by the protocol of the published openb study."""

@@ -1,0 +1,62 @@
+"""The plots of the openb study: allocation and fragmentation over arrival, beside the published."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from stretto.sim.comparison.published import METRICS, Curves
+from stretto.sim.comparison.seeds import Summary
+from stretto.sim.plots import Line, Words, curves_png
+
+ARRIVED: Final = "GPU milli arrived, % of the cluster"
+"""What lies along the axis of both plots."""
+FULL_PCT: Final = 100
+"""Up to here a fleet could take everything."""
+SHOWN_FROM_PCT: Final = 70
+"""Before this all policies place everything, and allocation is what has arrived."""
+
+
+def study_plots(summary: Sequence[Summary], curves: Curves | None = None) -> dict[str, bytes]:
+    """PNG files by name."""
+    allocation, fragmentation = METRICS[0], METRICS[1]
+    beside = "; circles: published" if curves else ""
+    overfilled = any(each.arrive_pct > FULL_PCT for each in summary)
+    late = [e for e in summary if not overfilled or e.arrive_pct >= SHOWN_FROM_PCT]
+    return {
+        "allocation.png": curves_png(
+            _lines(late, allocation, curves),
+            Words(f"GPU allocation{beside}", ARRIVED, "GPU milli allocated, % of the cluster"),
+        ),
+        "fragmentation.png": curves_png(
+            _lines(summary, fragmentation, curves),
+            Words(f"GPU fragmentation{beside}", ARRIVED, "GPU milli fragmented, % of the cluster"),
+        ),
+    }
+
+
+def _lines(summary: Sequence[Summary], metric: str, curves: Curves | None) -> list[Line]:
+    """A curve for each policy, and the published points in the same colour."""
+    lines = []
+    for colour, policy in enumerate(dict.fromkeys(each.policy for each in summary)):
+        mine = [each for each in summary if each.policy == policy]
+        x = [float(each.arrive_pct) for each in mine]
+        y, band = _values(mine, metric)
+        lines.append(Line(policy, x, y, colour, band=band))
+        known = (curves or {}).get(policy, {}).get(metric, {})
+        theirs = {percent: mean for percent, mean in known.items() if percent >= x[0]}
+        if theirs:
+            lines.append(_published(theirs, colour))
+    return lines
+
+
+def _values(mine: Sequence[Summary], metric: str) -> tuple[list[float], list[float]]:
+    """Means, and their deviations where there are any."""
+    if metric != METRICS[0]:
+        return [each.frag_pct_of_cluster_mean for each in mine], []
+    deviations = [each.gpu_alloc_pct_sd for each in mine]
+    band = [each or 0.0 for each in deviations] if any(deviations) else []
+    return [each.gpu_alloc_pct_mean for each in mine], band
+
+
+def _published(points: Mapping[int, float], colour: int) -> Line:
+    percents = sorted(points)
+    return Line("", [float(p) for p in percents], [points[p] for p in percents], colour, marks=True)

@@ -1,0 +1,104 @@
+"""The published curves of the openb study, and how far our own are from them."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stretto.base.errors import InputError
+from stretto.inputs.neutral.tables import Layout, Table, read_table
+from stretto.sim.comparison.seeds import Summary
+
+LAYOUT: Final = Layout(
+    ("workload", "policy", "metric", "arrive_pct", "mean"), ("n_seeds", "sd", "min", "max")
+)
+"""Columns of the file."""
+NAMES: Final = {
+    "FGD": "fgd",
+    "BestFit": "best-fit",
+    "DotProd": "dot-prod",
+    "GpuPacking": "gpu-packing",
+    "GpuClustering": "gpu-clustering",
+    "Random": "random",
+}
+"""Policies as the study spells them, and as we do."""
+METRICS: Final = ("alloc_pct", "frag_pct_of_cluster", "frag_pct_of_idle")
+"""What the file tells of each policy."""
+TOLERANCE: Final = {
+    "fgd": 0.4,
+    "best-fit": 0.5,
+    "dot-prod": 0.8,
+    "gpu-packing": 0.8,
+    "gpu-clustering": 0.8,
+    "random": 1.2,
+}
+"""How far a ten-seed mean of the GPU allocation may be from the published one, in points."""
+_WORKLOAD: Final = re.compile(r"openb_pod_list_(\w+)\.csv(?:\.gz)?", re.ASCII)
+
+Curves = dict[str, dict[str, dict[int, float]]]
+"""Policy to metric to percent of arrival to mean."""
+
+
+class Agreement(NamedTuple):
+    """One of our figures beside the published one."""
+
+    #: The policy.
+    policy: str
+    #: Percent of arrival.
+    arrive_pct: int
+    #: Our mean of the GPU allocation, in percent of the cluster.
+    ours: float
+    #: Theirs.
+    published: float
+
+    @property
+    def difference(self) -> float:
+        """How much more we allocate, in points."""
+        return self.ours - self.published
+
+
+def read_published(path: Path, workload: str) -> Curves:
+    """The published curves of one pod list.
+
+    Raises:
+        InputError: the file cannot be read, or does not have that list.
+    """
+    table = read_table(path, LAYOUT)
+    workloads, policies = table.texts("workload"), table.texts("policy")
+    metrics, percents = table.texts("metric"), table.integers("arrive_pct", 0, 1000)
+    means = table.decimals("mean", 0, 1e9)
+    _check(table, "policy", policies, tuple(NAMES))
+    _check(table, "metric", metrics, METRICS)
+    curves: Curves = {}
+    for row, name in enumerate(workloads):
+        if name == workload:
+            metric = curves.setdefault(NAMES[policies[row]], {}).setdefault(metrics[row], {})
+            metric[percents[row]] = means[row]
+    if not curves:
+        known = ", ".join(sorted(set(workloads)))
+        raise InputError(str(path), workload, f"a pod list of the file ({known})")
+    return curves
+
+
+def workload_of(path: Path) -> str:
+    """Which of the study's pod lists a file is, by its name; else ``default``."""
+    found = _WORKLOAD.fullmatch(path.name)
+    return found[1] if found else "default"
+
+
+def agreement(summary: Sequence[Summary], curves: Curves) -> list[Agreement]:
+    """Our figures beside the published ones, wherever both are known."""
+    found = []
+    for each in summary:
+        published = curves.get(each.policy, {}).get(METRICS[0], {}).get(each.arrive_pct)
+        if published is not None:
+            mean = each.gpu_alloc_pct_mean
+            found.append(Agreement(each.policy, each.arrive_pct, mean, published))
+    return found
+
+
+def _check(table: Table, column: str, cells: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse a word that nobody knows."""
+    for word in dict.fromkeys(cells):
+        if word not in known:
+            table.refuse(list(cells).index(word), column, f"one of {', '.join(known)}")

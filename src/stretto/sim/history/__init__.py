@@ -1,0 +1,1 @@
+"""Recordings and what-ifs: record a cluster, replay it, plan on a copy, forecast start times."""

@@ -1,0 +1,166 @@
+"""Taking a recording: a store is listed, then listened to, and everything goes to a file.
+
+The store is only read. A watch that is too old (the server forgot, the network was away) is made
+good by a fresh list, and what differs is written as changes of that second.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.kinds import (
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    CUSTOM_NODE_RESOURCE,
+    NAMESPACE,
+    NM_NODE,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_DISRUPTION_BUDGET,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    RESERVATION,
+    SERVICE,
+    STATEFUL_SET,
+    STORAGE_CLASS,
+    VOLUME_ATTACHMENT,
+    WORKLOAD_POD_GROUP,
+    Kind,
+)
+from stretto.base.clock import Clock
+from stretto.base.errors import TooOldError
+from stretto.inputs.objects.recordings import RecordingWriter, What
+from stretto.stores.render import render
+from stretto.stores.store import EventType, Record, Store, Watch
+
+RECORDED: Final[tuple[Kind, ...]] = (
+    PRIORITY_CLASS,
+    NAMESPACE,
+    NODE,
+    CUSTOM_NODE_RESOURCE,
+    NM_NODE,
+    QUEUE,
+    POD_GROUP,
+    WORKLOAD_POD_GROUP,
+    RESERVATION,
+    POD_DISRUPTION_BUDGET,
+    SERVICE,
+    REPLICATION_CONTROLLER,
+    REPLICA_SET,
+    STATEFUL_SET,
+    STORAGE_CLASS,
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    VOLUME_ATTACHMENT,
+    POD,
+)
+"""What decides where pods go, in the order in which it is kept: what others need first."""
+NAP: Final = 0.2
+"""Seconds between looks at watches that had nothing to say."""
+
+Told = Callable[[float, int], None]
+"""Told of the seconds so far and of the changes kept."""
+
+_Entry = tuple[What, Kind, dict[str, Any]]
+
+
+class Taking:
+    """One recording in the making."""
+
+    def __init__(self, store: Store, writer: RecordingWriter, clock: Clock) -> None:
+        """Keep what the store holds now."""
+        self._store, self._writer, self._clock = store, writer, clock
+        self._start = clock.monotonic()
+        self._known: dict[Kind, dict[str, Record]] = {}
+        self._watches: dict[Kind, Watch] = {}
+        #: Objects that were there at the start.
+        self.objects: int = 0
+        #: Changes kept so far.
+        self.changes: int = 0
+        for kind in RECORDED:
+            listing = store.list(kind)
+            self._known[kind] = {record.uid: record for record in listing.records}
+            writer.there((kind, _body(record)) for record in listing.records)
+            self.objects += len(listing.records)
+            self._watches[kind] = store.watch(kind, listing.version)
+        writer.begun()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return self._clock.monotonic() - self._start
+
+    def run(self, longest: float, told: Told, check: Callable[[], None] = lambda: None) -> None:
+        """Listen for so many seconds, or until ``check`` raises; the end is written either way."""
+        try:
+            while (left := longest - self.seconds) > 0:
+                check()
+                if not self.look():
+                    self._clock.sleep(min(NAP, left))
+                told(self.seconds, self.changes)
+            self.look()
+        finally:
+            self._writer.end(self.seconds)
+            for watch in self._watches.values():
+                watch.close()
+
+    def look(self) -> int:
+        """Keep what has changed since the last look; returns how many changes."""
+        entries = [entry for kind in RECORDED for entry in self._news(kind)]
+        if entries:
+            self._writer.changed(self.seconds, entries)
+        self.changes += len(entries)
+        return len(entries)
+
+    def _news(self, kind: Kind) -> list[_Entry]:
+        try:
+            events = self._watches[kind].poll()
+        except TooOldError:
+            return list(self._listed_anew(kind))
+        known, found = self._known[kind], list[_Entry]()
+        for event in events:
+            record = event.record
+            if event.type is EventType.BOOKMARK:
+                continue
+            if event.type is EventType.DELETED:
+                known.pop(record.uid, None)
+            else:
+                known[record.uid] = record
+            found.append((What(event.type.name), kind, _body(record)))
+        return found
+
+    def _listed_anew(self, kind: Kind) -> Iterator[_Entry]:
+        """What a fresh list says that was missed, and a watch from there."""
+        listing = self._store.list(kind)
+        before, now = self._known[kind], {record.uid: record for record in listing.records}
+        for uid in before.keys() - now.keys():
+            yield What.DELETED, kind, _body(before[uid])
+        for uid, record in now.items():
+            if uid not in before:
+                yield What.ADDED, kind, _body(record)
+            elif record.version != before[uid].version:
+                yield What.MODIFIED, kind, _body(record)
+        self._known[kind] = now
+        self._watches[kind].close()
+        self._watches[kind] = self._store.watch(kind, listing.version)
+
+
+def _body(record: Record) -> dict[str, Any]:
+    """An object as its clients see it."""
+    body: dict[str, Any] = msgspec.json.decode(render(record))
+    return body
+
+
+def kinds_of(kinds: Sequence[Kind]) -> list[str]:
+    """Names of kinds for a recording's first line."""
+    return [kind.word for kind in kinds]

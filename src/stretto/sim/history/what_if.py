@@ -1,0 +1,322 @@
+"""What if: variations of a recorded history, each said in a word on the command line.
+
+add-nodes   NODE:N[@SECOND]             N more nodes like one of the cluster
+            64cpu-256gib:N[@SECOND]     N more nodes of a shape
+drain       KEY=VALUE[@SECOND]          nodes with a label are cordoned and emptied
+burst       NAMESPACE/POD:N[@SECOND]    N more pods like one of the recording
+queue       NAME:FIELD=VALUE[,...]      a queue with another weight, policy, limit, guarantee
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from math import inf
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.codec import decode_as
+from stretto.api.types.godel import Queue
+from stretto.api.wire.kinds import NODE, QUEUE
+from stretto.base.errors import InputError, NotFoundError, UnknownNameError, quoted
+from stretto.inputs.neutral.shapes import nodes_like
+from stretto.inputs.objects.objects import node_body
+from stretto.inputs.objects.recordings import Change, What
+from stretto.sim.history.histories import History, PodHistory
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+MOST: Final = 100_000
+"""Nodes or pods that one variation may add."""
+A_MOMENT: Final = 0.001
+"""Seconds until a pod of a burst counts as bound: one of second 0 was not running before."""
+_COUNTED: Final = re.compile(r"(?P<name>[^:@\s]+):(?P<count>\d{1,6})(?:@(?P<at>\d+(?:\.\d+)?))?")
+_LABELLED: Final = re.compile(r"(?P<key>[^=@\s]+)=(?P<value>[^@\s]*)(?:@(?P<at>\d+(?:\.\d+)?))?")
+_SHAPED: Final = re.compile(r"\d+cpu-")
+_QUEUE_FIELDS: Final = ("weight", "policy", "maxRunningUnits", "parent")
+
+
+def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
+    """The labels of an object."""
+    return (body.get("metadata") or {}).get("labels") or {}
+
+
+class Drain(msgspec.Struct, frozen=True):
+    """Nodes that are emptied."""
+
+    #: Label key and value that they have.
+    key: str
+    value: str
+    #: Second at which.
+    at: float = 0.0
+
+    def touches(self, node: Mapping[str, Any]) -> bool:
+        """Whether a node is one of them."""
+        return bool(labels_of(node).get(self.key) == self.value)
+
+
+class More(msgspec.Struct, frozen=True):
+    """More of something."""
+
+    #: Node, shape, or ``namespace/pod`` that they are like.
+    like: str
+    #: How many.
+    count: int
+    #: Second at which they come.
+    at: float = 0.0
+
+
+class Variation(msgspec.Struct, frozen=True):
+    """Everything that is otherwise."""
+
+    #: More nodes.
+    nodes: tuple[More, ...] = ()
+    #: Nodes that are emptied.
+    drains: tuple[Drain, ...] = ()
+    #: More pods.
+    bursts: tuple[More, ...] = ()
+    #: Fields of queues by name.
+    queue_fields: Mapping[str, Mapping[str, Any]] = {}
+
+    def applied(self, history: History) -> History:
+        """The history with more nodes, more pods and other queues; drains happen as it runs."""
+        _must_be_in_time(self, history)
+        for drain in self.drains:
+            _must_match(drain, history)
+        objects = [_with_fields(each, self.queue_fields) for each in history.objects]
+        objects += [_queue_of(name, self.queue_fields[name]) for name in self.new_queues(history)]
+        changes = [_with_fields(each, self.queue_fields) for each in history.changes]
+        _must_have_parents(self.queue_fields, (*objects, *changes))
+        taken = {each.name for each in (*objects, *history.changes) if each.kind is NODE}
+        nodes = [node for more in self.nodes for node in _nodes(more, history, taken)]
+        held = _keys(history)
+        bursts = (pod for more in self.bursts for pod in _burst(more, history, held))
+        return msgspec.structs.replace(
+            history,
+            objects=[*objects, *(node for node in nodes if not node.time_s)],
+            changes=sorted(
+                (*changes, *(node for node in nodes if node.time_s)),
+                key=lambda change: change.time_s,
+            ),
+            pods=sorted((*history.pods, *bursts), key=lambda pod: pod.came),
+        )
+
+    def new_queues(self, history: History) -> list[str]:
+        """Queues that a history does not have, and that are made."""
+        all_of = (*history.objects, *history.changes)
+        known = {each.name for each in all_of if each.kind is QUEUE}
+        return [name for name in self.queue_fields if name not in known]
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether all is as it was."""
+        return not (self.nodes or self.drains or self.bursts or self.queue_fields)
+
+
+AS_IT_WAS: Final = Variation()
+
+
+def read_variation(
+    nodes: Sequence[str], drains: Sequence[str], bursts: Sequence[str], queues: Sequence[str]
+) -> Variation:
+    """A variation from the words of a command line.
+
+    Raises:
+        InputError: a word makes no sense; the option is named.
+    """
+    fields: dict[str, dict[str, Any]] = {}
+    for text in queues:
+        name, changed = _queue(text)
+        fields.setdefault(name, {}).update(changed)
+    return Variation(
+        tuple(_more("--add-nodes", text, "NODE:N, such as worker-1:20") for text in nodes),
+        tuple(_drain(text) for text in drains),
+        tuple(_more("--burst", text, "NAMESPACE/POD:N, such as web/api-0:100") for text in bursts),
+        fields,
+    )
+
+
+# ---------------------------------------------------------------- reading words
+
+
+def _more(option: str, text: str, expected: str) -> More:
+    parts = _COUNTED.fullmatch(text)
+    if parts is None or not 0 < int(parts["count"]) <= MOST:
+        raise InputError(option, text, f"{expected} (1..{MOST:,}, @SECOND behind it for later)")
+    return More(parts["name"], int(parts["count"]), float(parts["at"] or 0))
+
+
+def _drain(text: str) -> Drain:
+    parts = _LABELLED.fullmatch(text)
+    if parts is None:
+        expected = "a node label, such as example.com/rack=r1, @SECOND behind it for later"
+        raise InputError("--drain", text, expected)
+    return Drain(parts["key"], parts["value"], float(parts["at"] or 0))
+
+
+def _queue(text: str) -> tuple[str, dict[str, Any]]:
+    """``batch:weight=3,limit.cpu=100`` as a name and fields of a QueueSpec."""
+    name, colon, rest = text.partition(":")
+    changed: dict[str, Any] = {}
+    for part in rest.split(","):
+        field, equals, value = part.partition("=")
+        if not (name and colon and equals and value):
+            raise InputError("--queue-share", text, "NAME:FIELD=VALUE, such as batch:weight=3")
+        group, dot, resource = field.partition(".")
+        if dot and group in ("limit", "guarantee"):
+            changed.setdefault(group, {})[resource] = value
+        elif field in ("weight", "maxRunningUnits"):
+            if not value.isdecimal():
+                raise InputError(f"--queue-share {name}:{field}", value, "a whole number")
+            changed[field] = int(value)
+        elif field in _QUEUE_FIELDS:
+            changed[field] = value
+        else:
+            known = [*_QUEUE_FIELDS, "limit.RESOURCE", "guarantee.RESOURCE"]
+            raise UnknownNameError(f"field of --queue-share {name}", field, known)
+    return name, changed
+
+
+# ---------------------------------------------------------------- applying
+
+
+def queues_of(history: History) -> list[Queue]:
+    """The queues of a history, as the plane is told of them."""
+    found = [each for each in history.objects if each.kind is QUEUE]
+    return [decode_as(Queue, msgspec.json.encode(each.body)) for each in found]
+
+
+def _with_fields(each: Change, fields: Mapping[str, Mapping[str, Any]]) -> Change:
+    """An object, or what became of it later; a queue of which some fields are otherwise has them.
+
+    Every status of a queue that is written comes with its whole spec, so a start that is otherwise
+    would hold until the next of them.
+    """
+    if each.kind is not QUEUE or each.name not in fields:
+        return each
+    body = deepcopy(each.body)
+    _merge(body.setdefault("spec", {}), fields[each.name])
+    return msgspec.structs.replace(each, body=body)
+
+
+def _queue_of(name: str, fields: Mapping[str, Any]) -> Change:
+    """A queue that the recording does not have."""
+    meta = {"apiVersion": QUEUE.api_version, "kind": QUEUE.kind, "metadata": {"name": name}}
+    body = {**meta, "spec": deepcopy(dict(fields))}
+    return Change(0.0, What.ADDED, QUEUE, "", name, "", body)
+
+
+def _merge(spec: dict[str, Any], changed: Mapping[str, Any]) -> None:
+    for field, value in changed.items():
+        if isinstance(value, dict):
+            spec[field] = {**(spec.get(field) or {}), **value}
+        else:
+            spec[field] = value
+
+
+def _nodes(more: More, history: History, taken: set[str]) -> Iterator[Change]:
+    """More nodes, like one that there is or of a shape."""
+    if _SHAPED.match(more.like):
+        shapes = nodes_like(f"{more.like}:1", "more", "--add-nodes")
+        models, stem = [msgspec.json.decode(node_body(shape)) for shape in shapes], "more"
+    else:
+        found = {each.name: each.body for each in history.objects if each.kind is NODE}
+        if more.like not in found:
+            hint = "name a node of the recording, or a shape such as 64cpu-256gib"
+            raise _missing("--add-nodes: node", more.like, found, hint)
+        models, stem = [found[more.like]], f"{more.like}-more"
+    for like in models:
+        for name in _names(stem, more.count, taken):
+            yield _node(name, like, more.at)
+
+
+def _names(stem: str, count: int, taken: set[str]) -> Iterator[str]:
+    """So many names that nobody has; they are taken from now on."""
+    free = (name for i in itertools.count(1) if (name := f"{stem}-{i}") not in taken)
+    for name in itertools.islice(free, count):
+        taken.add(name)
+        yield name
+
+
+def _node(name: str, like: Mapping[str, Any], at: float) -> Change:
+    body = deepcopy(dict(like))
+    meta = body["metadata"]
+    meta["name"] = name
+    meta.pop("uid", None)
+    meta.pop("creationTimestamp", None)
+    if HOSTNAME in (meta.get("labels") or {}):
+        meta["labels"][HOSTNAME] = name
+    return Change(at, What.ADDED, NODE, "", name, "", body)
+
+
+def _burst(more: More, history: History, taken: set[str]) -> Iterator[PodHistory]:
+    """More pods like one of the recording."""
+    namespace, _, name = more.like.rpartition("/")
+    namespace = namespace or "default"
+    found = (pod for pod in history.pods if (pod.namespace, pod.name) == (namespace, name))
+    model = next(found, None)
+    if model is None:
+        hint = "name a pod of the recording as NAMESPACE/POD"
+        raise _missing("--burst: pod", f"{namespace}/{name}", _keys(history), hint)
+    bound = more.at + A_MOMENT if model.ran_for < inf else inf
+    for key in _names(f"{namespace}/{name[:230]}-burst", more.count, taken):
+        body = deepcopy(model.body)
+        body["metadata"]["name"] = copy = key.rpartition("/")[2]
+        left = bound + model.ran_for
+        yield msgspec.structs.replace(
+            model, name=copy, body=body, came=more.at, bound=bound, left=left, fixed=False, node=""
+        )
+
+
+def _keys(history: History) -> set[str]:
+    """Its pods by namespace and name."""
+    return {f"{pod.namespace}/{pod.name}" for pod in history.pods}
+
+
+# ---------------------------------------------------------------- refusing
+
+
+def _missing(what: str, name: str, known: Iterable[str], hint: str) -> NotFoundError:
+    """Something that the recording does not have; what looks like it is named."""
+    near = " or ".join(UnknownNameError(what, name, known).nearest)
+    return NotFoundError(what, quoted(name), f"did you mean {near}?" if near else hint)
+
+
+def _must_match(drain: Drain, history: History) -> None:
+    """A drain that touches no node is a mistake."""
+    nodes = [each.body for each in history.objects if each.kind is NODE]
+    if any(map(drain.touches, nodes)):
+        return
+    known = {f"{key}={value}" for node in nodes for key, value in labels_of(node).items()}
+    hint = "name a label that some node of the recording has"
+    raise _missing("--drain: node with label", f"{drain.key}={drain.value}", known, hint)
+
+
+def _must_be_in_time(variation: Variation, history: History) -> None:
+    """What would come after the end would silently never come."""
+    for option, words in (
+        ("--add-nodes", variation.nodes),
+        ("--drain", variation.drains),
+        ("--burst", variation.bursts),
+    ):
+        for word in words:
+            if word.at > history.seconds:
+                expected = f"a second of the recording, 0..{history.seconds:g}"
+                raise InputError(option, f"@{word.at:g}", expected)
+
+
+def _must_have_parents(fields: Mapping[str, Mapping[str, Any]], objects: Sequence[Change]) -> None:
+    """A parent that is not there, or below its own child, would leave the queue without one."""
+    queues = [each for each in objects if each.kind is QUEUE]
+    parents = {each.name: (each.body.get("spec") or {}).get("parent") for each in queues}
+    for name, changed in fields.items():
+        option, parent = f"--queue-share {name}:parent", changed.get("parent")
+        if parent and parent not in parents:
+            hint = "name a queue of the recording, or make it with a --queue-share of its own"
+            raise _missing(f"{option}: queue", parent, parents, hint)
+        above: list[str] = []
+        while parent in parents and parent not in above:
+            above.append(parent)
+            parent = parents[parent]
+        if name in above:
+            raise InputError(option, above[0], f"a queue that is not {name} or below it")

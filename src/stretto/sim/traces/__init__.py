@@ -1,0 +1,1 @@
+"""Drivers that run a published trace in virtual time."""

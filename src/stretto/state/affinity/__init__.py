@@ -1,0 +1,1 @@
+"""Inter-pod rules in numbers: which pods count in which topology domain."""

@@ -1,0 +1,368 @@
+"""Numbers for what pods speak of: which populations there are, and what each class wants of them.
+
+A population gets its number when somebody first speaks of it. Whom it means is answered by tag: all
+tags at once for a population that is new, all populations for a tag that is new (found by the
+labels that selectors insist on). What a class wants is put together from its own terms and from
+the terms that mean its tag, and kept until either changes.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from stretto.api.types.pod import PodSpec, TopologySpreadConstraint
+from stretto.api.wire.selectors import NOTHING, Operator, Rule, Selector
+from stretto.base.errors import InputError
+from stretto.state.affinity.defaults import default_spread, may_be_selected
+from stretto.state.affinity.tags import Tags
+from stretto.state.classes.table import Classes
+from stretto.state.classes.terms import (
+    HARD,
+    NO_WANTS,
+    NOBODY,
+    SOFT,
+    Carried,
+    DefaultSpread,
+    Population,
+    Reach,
+    Regard,
+    Spread,
+    Stated,
+    Wants,
+    own_terms,
+    spread_population,
+    spread_selector,
+)
+from stretto.state.nodes.labels import BoolArray
+from stretto.state.objects import Objects
+
+CACHED: Final = 100_000
+"""Answers kept before all are forgotten and made again when asked for."""
+
+Pair = tuple[int, int]
+"""Class id and tag."""
+
+
+class _Own(NamedTuple):
+    """What a class and a tag want by their own terms."""
+
+    #: Serial of the class.
+    serial: int
+    #: The wants, without what others say.
+    wants: Wants
+    #: Populations of the terms that its pods state.
+    carried: tuple[int, ...]
+
+
+class _Concern(NamedTuple):
+    """What populations say of a tag."""
+
+    #: Rises with each change.
+    version: int
+    #: Populations that its pods belong to by their labels.
+    counted: tuple[int, ...]
+    #: Stated terms that mean its pods.
+    meant: tuple[int, ...]
+
+
+_UNCONCERNED: Final = _Concern(0, (), ())
+"""Nobody speaks of anybody."""
+
+
+class Wishes:
+    """Populations by number, and wants by class."""
+
+    def __init__(self, classes: Classes, tags: Tags, objects: Objects) -> None:
+        """Start with nothing said."""
+        #: Populations by number.
+        self.populations: list[Population | Carried] = []
+        #: Constraints of pods that state none.
+        self.defaults: tuple[DefaultSpread, ...] = ()
+        #: How terms of running pods count.
+        self.regard = Regard()
+        #: Numbering that is valid now.
+        self.epoch: int = 0
+        self._classes = classes
+        self._tags = tags
+        self._objects = objects
+        self._numbers: dict[Population | Carried, int] = {}
+        self._by_pair: dict[tuple[str, str], list[int]] = {}
+        self._others: list[int] = []
+        self._concern: dict[int, _Concern] = {}
+        self._own: dict[Pair, _Own] = {}
+        self._classed: dict[Pair, tuple[int, int, int]] = {}
+        # Classes by pair while nothing changes, and of what time that is.
+        self._settled: dict[Pair, int] = {}
+        self._stamp = (0, 0)
+        self._version = 0
+
+    def clear(self, epoch: int) -> None:
+        """Forget all populations; a new numbering begins."""
+        self.epoch = epoch
+        self.populations.clear()
+        for table in (self._numbers, self._by_pair, self._concern, self._own, self._classed):
+            table.clear()
+        self._others.clear()
+        self._settled.clear()
+
+    def forget(self, tags: Iterable[int]) -> None:
+        """What is known of some tags is void: their namespace changed, or they are others now."""
+        gone = set(tags)
+        self._settled.clear()
+        for tag in gone:
+            self._concern.pop(tag, None)
+        for pair in [pair for pair in self._own if pair[1] in gone]:
+            del self._own[pair]
+        for pair in [pair for pair in self._classed if pair[1] in gone]:
+            del self._classed[pair]
+
+    @property
+    def reaches_beyond(self) -> bool:
+        """Whether some term means namespaces by their labels."""
+        return any(
+            reach.namespaces is None or reach.beyond != NOTHING
+            for each in self.populations
+            for reach in _reaches(each)
+        )
+
+    def forgets_leaving(self, population: int) -> bool:
+        """Whether a population does not count pods whose deletion was asked for."""
+        found = self.populations[population]
+        return isinstance(found, Population) and not found.leaving_too
+
+    # ------------------------------------------------------------ hearing
+
+    def hear(self, pairs: Iterable[Pair]) -> list[int]:
+        """Number what these classes speak of in their namespaces; returns what is new."""
+        first = len(self.populations)
+        if len(self._own) > CACHED:
+            self._own.clear()
+        for pair in self._unsettled(pairs):
+            known = self._own.get(pair)
+            if known is None or known.serial != self._classes[pair[0]].serial:
+                self._hear_one(pair)
+        return list(range(first, len(self.populations)))
+
+    def spread_news(self, fresh: Iterable[int]) -> BoolArray:
+        """bool[tag]: tags that some new population means; what is known of them follows."""
+        concerned = np.zeros(len(self._tags), np.bool_)
+        for number in fresh:
+            meant = self._meant_tags(self.populations[number])
+            concerned |= meant
+            for tag in np.flatnonzero(meant).tolist():
+                self._extend(tag, number)
+        return concerned
+
+    def classes_for(self, pairs: Iterable[Pair]) -> list[int]:
+        """The classes of pods with these specs and tags."""
+        for pair in self._unsettled(pairs := list(pairs)):
+            self._settled[pair] = self._class_for(*pair)
+        return list(map(self._settled.__getitem__, pairs))
+
+    def _unsettled(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Pairs of which something may have changed since their class was last told."""
+        stamp = (self._version, self._classes.forgotten)
+        if stamp != self._stamp or len(self._settled) > CACHED:
+            self._stamp = stamp
+            self._settled.clear()
+        return [pair for pair in pairs if pair not in self._settled]
+
+    def _class_for(self, class_id: int, tag: int) -> int:
+        serial = self._classes[class_id].serial
+        known = self._own.get((class_id, tag))
+        own = (
+            known
+            if known is not None and known.serial == serial
+            else self._hear_one((class_id, tag))
+        )
+        concern = self.concern(tag)
+        kept = self._classed.get((class_id, tag))
+        if kept is not None and kept[:2] == (own.serial, concern.version):
+            return kept[2]
+        if len(self._classed) > CACHED:
+            self._classed.clear()
+        derived = self._classes.derive(class_id, self._joined(own, concern))
+        self._classed[class_id, tag] = (own.serial, concern.version, derived)
+        return derived
+
+    def concern(self, tag: int) -> _Concern:
+        """What populations say of a tag."""
+        found = self._concern.get(tag)
+        if found is not None:
+            return found
+        if not self.populations:
+            return _UNCONCERNED
+        labels, namespace = self._tags.labels_of(tag), self._tags.namespaces[tag]
+        at_hand = set(self._others)
+        for pair in labels.items():
+            at_hand.update(self._by_pair.get(pair, ()))
+        meant = [n for n in sorted(at_hand) if self._means(self.populations[n], namespace, labels)]
+        return self._note(tag, meant)
+
+    # ------------------------------------------------------------ own terms
+
+    def _hear_one(self, pair: Pair) -> _Own:
+        pod = self._classes[pair[0]]
+        self._own[pair] = found = self._heard(pod.serial, pod.spec, pair[1])
+        return found
+
+    def _heard(self, serial: int, spec: PodSpec, tag: int) -> _Own:
+        by_default = bool(self.defaults) and not spec.topology_spread_constraints
+        by_default = by_default and may_be_selected(self._tags, tag, self._objects)
+        if not by_default and not _speaks(spec):
+            return _Own(serial, Wants(self.epoch), ())
+        namespace, labels = self._tags.namespaces[tag], self._tags.labels_of(tag)
+        try:
+            terms = own_terms(spec, namespace)
+            constraints = spec.topology_spread_constraints
+            compiled = [(each, spread_selector(each, labels)) for each in constraints]
+        except InputError as error:
+            return _Own(serial, Wants(self.epoch, malformed=str(error)), ())
+        reaches = tuple(dict.fromkeys(reach for _, reach in terms.affinity))
+        company = self._number(Population(reaches, leaving_too=True)) if reaches else NOBODY
+        hard = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == HARD]
+        soft = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == SOFT]
+        if by_default:
+            for each, selector, must in default_spread(
+                self.defaults, self._tags, tag, self._objects
+            ):
+                number = self._spread_number(selector, tag)
+                (hard if must else soft).append(each._replace(population=number))
+        wants = Wants(
+            epoch=self.epoch,
+            near=tuple(key for key, _ in terms.affinity),
+            company=company,
+            meets_itself=bool(reaches) and self._all_mean(reaches, namespace, labels),
+            far=tuple((key, self._alone(reach)) for key, reach in terms.anti),
+            hard=tuple(hard),
+            wishes=tuple((key, self._alone(reach), weight) for key, reach, weight in terms.wishes),
+            soft=tuple(soft),
+            by_default=by_default and bool(soft),
+        )
+        return _Own(serial, wants, tuple(self._number(each) for each in terms.carried))
+
+    def _spread(self, constraint: TopologySpreadConstraint, selector: Selector, tag: int) -> Spread:
+        least = constraint.min_domains
+        return Spread(
+            population=self._spread_number(selector, tag),
+            key=constraint.topology_key,
+            skew=constraint.max_skew,
+            own=int(selector.matches(self._tags.labels_of(tag))),
+            least=1 if least is None else least,
+            by_affinity=constraint.node_affinity_policy in (None, "Honor"),
+            by_taints=constraint.node_taints_policy == "Honor",
+        )
+
+    def _spread_number(self, selector: Selector, tag: int) -> int:
+        population = spread_population(selector, self._tags.namespaces[tag])
+        return NOBODY if population is None else self._number(population)
+
+    def _alone(self, reach: Reach) -> int:
+        return self._number(Population((reach,), leaving_too=True))
+
+    def _number(self, population: Population | Carried) -> int:
+        """The number of a population, made on first sight."""
+        found = self._numbers.get(population)
+        if found is not None:
+            return found
+        self._settled.clear()
+        self._numbers[population] = found = len(self.populations)
+        self.populations.append(population)
+        reach = _reaches(population)[0]
+        pair = _insisted(reach.selector.rules)
+        if not reach.selector.nothing:
+            (self._by_pair.setdefault(pair, []) if pair else self._others).append(found)
+        return found
+
+    def _joined(self, own: _Own, concern: _Concern) -> Wants:
+        """What a class wants by its own terms and by those that mean it."""
+        if own.wants.malformed:
+            counted = (*concern.counted, *own.carried)
+            return own.wants._replace(counted=counted)
+        shut: list[tuple[str, int]] = []
+        wishes = list(own.wants.wishes)
+        heard = bool(wishes) or not self.regard.mutual
+        for number in concern.meant:
+            term = self.populations[number]
+            assert isinstance(term, Carried)
+            required = term.stated is Stated.AFFINITY
+            weight = self.regard.required if required else term.weight
+            if term.stated is Stated.ANTI:
+                shut.append((term.key, number))
+            elif heard and weight:
+                wishes.append((term.key, number, weight))
+        counted = (*concern.counted, *own.carried)
+        wants = own.wants._replace(shut=tuple(shut), wishes=tuple(wishes), counted=counted)
+        return wants if wants.judged or counted else NO_WANTS
+
+    # ------------------------------------------------------------ whom populations mean
+
+    def _means(
+        self, population: Population | Carried, namespace: str, labels: Mapping[str, str]
+    ) -> bool:
+        return self._all_mean(_reaches(population), namespace, labels)
+
+    def _all_mean(
+        self, reaches: tuple[Reach, ...], namespace: str, labels: Mapping[str, str]
+    ) -> bool:
+        further = self._objects.namespace_labels(namespace)
+        return all(
+            each.covers(namespace, further) and each.selector.matches(labels) for each in reaches
+        )
+
+    def _meant_tags(self, population: Population | Carried) -> BoolArray:
+        """bool[tag]: tags whose pods a population's terms mean."""
+        mask = np.ones(len(self._tags), np.bool_)
+        for reach in _reaches(population):
+            mask &= self._tags.matching(reach.selector)
+            if reach.namespaces is not None and mask.any():
+                mask &= self._tags.within(self._covered(reach))
+        mask[0] = False
+        return mask
+
+    def _covered(self, reach: Reach) -> Iterable[str]:
+        if reach.beyond == NOTHING:
+            return reach.namespaces or ()
+        labels = self._objects.namespace_labels
+        return [name for name in set(self._tags.namespaces) if reach.covers(name, labels(name))]
+
+    def _extend(self, tag: int, number: int) -> None:
+        """A new population means a tag."""
+        known = self._concern.get(tag)
+        if known is None:
+            return
+        self._note(tag, [*known.counted, *known.meant, number])
+
+    def _note(self, tag: int, numbers: Iterable[int]) -> _Concern:
+        self._version += 1
+        stated = [isinstance(self.populations[n], Carried) for n in numbers]
+        pairs = list(zip(numbers, stated, strict=True))
+        found = _Concern(
+            self._version,
+            tuple(n for n, is_stated in pairs if not is_stated),
+            tuple(n for n, is_stated in pairs if is_stated),
+        )
+        self._concern[tag] = found
+        return found
+
+
+def _speaks(spec: PodSpec) -> bool:
+    """Whether a pod speaks of other pods; most do not."""
+    affinity = spec.affinity
+    return bool(spec.topology_spread_constraints) or (
+        affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
+    )
+
+
+def _reaches(population: Population | Carried) -> tuple[Reach, ...]:
+    """The terms that say whom a population, or a stated term, means."""
+    return (population.reach,) if isinstance(population, Carried) else population.reaches
+
+
+def _insisted(rules: tuple[Rule, ...]) -> tuple[str, str] | None:
+    """A label that every pod must have whom these rules mean; ``None`` where there is none."""
+    for rule in rules:
+        if rule.operator is Operator.IN and len(rule.values) == 1:
+            return rule.key, rule.values[0]
+    return None

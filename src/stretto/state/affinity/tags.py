@@ -1,0 +1,203 @@
+"""Tags: the namespaces, labels and controllers of pods, interned.
+
+Selectors of affinity, spreading and budgets ask which pods have which labels. A million pods have
+a few thousand distinct sets of labels, so each set (with its namespace) is a number, and a selector
+is answered once a set, by the same label columns that answer for nodes. Labels are found by their
+raw bytes as they came; another order of the same labels finds the same number. The controller is
+part of a tag only where somebody asks for it: the cluster's default spreading does.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.heads import NO_BYTES, PodHead, decode_pod_head
+from stretto.api.wire.meta import OwnerReference
+from stretto.api.wire.selectors import Selector
+from stretto.base.errors import InputError
+from stretto.state.classes.template_key import SHARED_BODIES
+from stretto.state.nodes.labels import BoolArray, Labels
+
+TAG_LIMIT: Final = 50_000
+"""Tags kept without a pod before the one that lost its last pod first is forgotten."""
+FIRST_TAGS: Final = 64
+"""Tags to begin with; columns double when they are full."""
+
+Owner = tuple[str, str]
+"""Kind and name of a controller."""
+Form = tuple[str, tuple[tuple[str, str], ...], Owner | None]
+"""Namespace, sorted labels and controller."""
+
+_LABELS: Final = msgspec.json.Decoder(dict[str, str] | None)
+_OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...] | None)
+
+
+class Tags:
+    """The table of tags."""
+
+    def __init__(self) -> None:
+        """Start with tag 0: no namespace, no labels, for rows that nobody tagged."""
+        #: Whether controllers matter.
+        self.with_owners: bool = False
+        #: Label columns, by tag.
+        self.labels = Labels()
+        #: Namespaces by tag.
+        self.namespaces: list[str] = []
+        #: Controllers by tag, where they were given.
+        self.owners: list[Owner | None] = []
+        #: int32[tag]: pods that have it.
+        self.users: npt.NDArray[np.int32] = np.zeros(FIRST_TAGS, np.int32)
+        self._namespace: npt.NDArray[np.int32] = np.zeros(FIRST_TAGS, np.int32)
+        self._numbers: dict[str, int] = {}
+        self._by_bytes: dict[str, dict[bytes, int]] = {}
+        self._by_form: dict[Form, int] = {}
+        self._forms: list[Form] = []
+        self._shared: dict[bytes, tuple[msgspec.Raw, ...]] = {}
+        self._spellings: list[list[bytes]] = []
+        #: How many tags were forgotten so far; their numbers may mean others since.
+        self.forgotten: int = 0
+        self._unused: dict[int, None] = {}
+        self._free: list[int] = []
+        self.labels.grow(FIRST_TAGS)
+        self.intern("", b"")
+
+    def __len__(self) -> int:
+        """Numbers ever given; some may be free now."""
+        return len(self.namespaces)
+
+    def intern(
+        self, namespace: str, raw: bytes | msgspec.Raw, owners: bytes | msgspec.Raw = b""
+    ) -> int:
+        """The tag of a pod, from its namespace, its labels and its owners as they came.
+
+        Raises:
+            InputError: the labels are no texts by name.
+        """
+        spelt = b"" if raw is NO_BYTES else bytes(raw)
+        if owners:
+            spelt = b"\0".join((spelt, owners))
+        known = self._by_bytes.get(namespace)
+        if known is None:
+            known = self._by_bytes[namespace] = {}
+        found = known.get(spelt)
+        if found is None:
+            labels = tuple(sorted(_labels(b"" if raw is NO_BYTES else raw).items()))
+            found = self._intern_form((namespace, labels, _controller(owners)))
+            self._spellings[found].append(spelt)
+            known[spelt] = found
+        return found
+
+    def of_head(self, namespace: str, head: PodHead) -> int:
+        """The tag of a pod by its head.
+
+        Raises:
+            InputError: the labels are no texts by name.
+        """
+        meta = head.metadata
+        if self.with_owners and meta.owner_references is not NO_BYTES:
+            return self.intern(namespace, meta.labels, meta.owner_references)
+        return self.intern(namespace, meta.labels)
+
+    def intern_shared(self, namespace: str, body: bytes) -> tuple[int, PodHead | None]:
+        """The tag of a pod whose body many pods share; its head where it had to be decoded."""
+        known = self._shared.get(body)
+        if known is not None:
+            return self.intern(namespace, *known), None
+        head = decode_pod_head(body)
+        if len(self._shared) >= SHARED_BODIES:
+            self._shared.clear()
+        meta = head.metadata
+        self._shared[body] = (
+            (meta.labels, meta.owner_references) if self.with_owners else (meta.labels,)
+        )
+        return self.of_head(namespace, head), head
+
+    def labels_of(self, tag: int) -> dict[str, str]:
+        """The labels, made anew."""
+        return self.labels.of(tag)
+
+    def use(self, tags: npt.NDArray[np.int32]) -> None:
+        """Count pods that came."""
+        np.add.at(self.users, tags, 1)
+        for tag in self._unused.keys() & tags.tolist():
+            del self._unused[tag]
+
+    def leave(self, tag: int) -> int:
+        """Count a pod that went; returns a tag that is forgotten thereby, or -1."""
+        self.users[tag] -= 1
+        if self.users[tag] == 0 and tag:
+            self._unused[tag] = None
+            if len(self._unused) > TAG_LIMIT:
+                return self._forget(next(iter(self._unused)))
+        return -1
+
+    def matching(self, selector: Selector) -> BoolArray:
+        """bool[tag]: tags whose labels meet a selector."""
+        everyone = np.arange(len(self), dtype=np.int64)
+        if selector.nothing:
+            return np.zeros(len(self), np.bool_)
+        return self.labels.all_hold(selector.rules, everyone)
+
+    def within(self, namespaces: Iterable[str]) -> BoolArray:
+        """bool[tag]: tags of some namespaces."""
+        numbers = [self._numbers[name] for name in namespaces if name in self._numbers]
+        mask = np.zeros(len(self), np.bool_)
+        for number in numbers:
+            mask |= self._namespace[: len(self)] == number
+        return mask
+
+    def _intern_form(self, form: Form) -> int:
+        found = self._by_form.get(form)
+        if found is not None:
+            return found
+        tag = self._free.pop() if self._free else self._extend()
+        namespace, labels, owner = form
+        self.namespaces[tag], self.owners[tag], self._forms[tag] = namespace, owner, form
+        self._namespace[tag] = self._numbers.setdefault(namespace, len(self._numbers))
+        self.labels.put(tag, dict(labels))
+        self._by_form[form] = tag
+        return tag
+
+    def _extend(self) -> int:
+        tag = len(self.namespaces)
+        if tag == len(self.users):
+            self.users = np.concatenate([self.users, np.zeros(tag, np.int32)])
+            self._namespace = np.concatenate([self._namespace, np.zeros(tag, np.int32)])
+            self.labels.grow(2 * tag)
+        self.namespaces.append("")
+        self.owners.append(None)
+        self._forms.append(("", (), None))
+        self._spellings.append([])
+        return tag
+
+    def _forget(self, tag: int) -> int:
+        del self._unused[tag]
+        self.forgotten += 1
+        known = self._by_bytes[self.namespaces[tag]]
+        for spelt in self._spellings[tag]:
+            del known[spelt]
+        self._spellings[tag].clear()
+        del self._by_form[self._forms[tag]]
+        self.labels.remove(tag)
+        self.namespaces[tag], self.owners[tag], self._forms[tag] = "", None, ("", (), None)
+        self._free.append(tag)
+        return tag
+
+
+def _labels(raw: bytes | msgspec.Raw) -> Mapping[str, str]:
+    try:
+        return (_LABELS.decode(raw) or {}) if raw else {}
+    except msgspec.DecodeError as error:
+        raise InputError("metadata.labels", None, f"texts by name: {error}") from error
+
+
+def _controller(raw: bytes | msgspec.Raw) -> Owner | None:
+    """The one owner that is the controller; none where the owners cannot be read."""
+    try:
+        owners = (_OWNERS.decode(raw) or ()) if raw else ()
+    except msgspec.DecodeError:
+        return None
+    return next(((each.kind, each.name) for each in owners if each.controller), None)

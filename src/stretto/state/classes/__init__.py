@@ -1,0 +1,1 @@
+"""Pod classes: all pods with the same scheduling-relevant spec share one id."""

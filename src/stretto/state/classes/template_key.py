@@ -1,0 +1,59 @@
+"""What pods of one template have in common: all that their class, rank and tag are made from.
+
+To say that two pods agree in it costs an eighth of making these things anew, and pods of one
+template come together.
+"""
+
+from typing import Final
+
+from stretto.api.types.heads import NO_BYTES, PodHead, images_key
+
+Made = tuple[int, int, int, int, int]
+"""Class id, priority, number of traits and tag of a pod, and the number of its template."""
+_SEPARATOR: Final = b"\0"
+SHARED_BODIES: Final = 8192
+"""Bodies that many pods share of which something is kept, so that it need not be read again. Each
+table that keeps them is emptied when full: bodies that are one pod's own must not stay for it."""
+
+
+def likeness(namespace: str, head: PodHead) -> bytes:
+    """What a pod's class, priority, traits and tag are made from, as it came."""
+    spec, meta = head.spec, head.metadata
+    host = b"1" if spec.host_network else b"0"
+    if spec.resource_claims is not NO_BYTES:
+        host += bytes(spec.resource_claims)
+    common = (
+        namespace.encode(),
+        meta.labels,
+        meta.annotations,
+        meta.owner_references,
+        spec.node_selector,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.overhead,
+        spec.resources,
+    )
+    if spec.priority is None and not spec.priority_class_name and not spec.preemption_policy:
+        rank = host
+    else:
+        rank = (
+            f"{host!r} {spec.priority} {spec.priority_class_name} {spec.preemption_policy}".encode()
+        )
+    if len(spec.containers) == 1 and not spec.init_containers:  # nearly all pods
+        (only,) = spec.containers
+        return _SEPARATOR.join((*common, rank, only.resources, only.ports))
+    key: list[bytes] = [*common, rank]
+    for container in spec.containers:
+        key.append(container.resources)
+        key.append(container.ports)
+    for container in spec.init_containers:
+        key.append(b"i" if container.restart_policy is None else b"s")
+        key.append(container.resources)
+        key.append(container.ports)
+    return _SEPARATOR.join(key)
+
+
+def likeness_with_images(namespace: str, head: PodHead) -> bytes:
+    """The same where classes tell images."""
+    return _SEPARATOR.join((likeness(namespace, head), images_key(head)))

@@ -1,0 +1,1 @@
+"""The cluster: the ledger and every table, kept consistent as one; and reservations."""

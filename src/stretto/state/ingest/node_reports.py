@@ -1,0 +1,159 @@
+"""Reports of node agents into the cluster: CustomNodeResources as they come, change and go."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.cnr import CustomNodeResource
+from stretto.api.types.godel import Movement, PodGroup
+from stretto.api.types.heads import NO_BYTES, PodHead, decode_pod_head
+from stretto.api.wire.meta import OwnerReference
+from stretto.base.errors import InputError
+from stretto.state.classes.annotations import DOMAIN_CAPS, MICRO_TOPOLOGY
+from stretto.state.classes.table import GPU_DEVICES, STAGED
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.devices import text_to_mask
+from stretto.state.work.units import Cure
+from stretto.stores.store import Event, EventType, Record
+
+OWN_MOVES: Final = "stretto-rescheduler"
+"""Creator of the Movements that our own rescheduler writes, and knows of already."""
+MOST_HINTS: Final = 1000
+"""Pods for which one Movement may recommend one node."""
+_MOVEMENT: Final = msgspec.json.Decoder(Movement)
+_REPORT: Final = msgspec.json.Decoder(CustomNodeResource)
+_OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
+_NOTES: Final = msgspec.json.Decoder(dict[str, str])
+_DEVICES: Final = GPU_DEVICES.encode()
+_MARK: Final = MICRO_TOPOLOGY.encode()
+
+
+def apply_reports(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply events of CustomNodeResources; one that cannot be read fails alone."""
+    for event in events:
+        name = event.record.name
+        key = f"customnoderesource {name}"
+        if event.type is EventType.DELETED:
+            cluster.abnormal.pop(key, None)
+            cluster.drop_report(name)
+            continue
+        try:
+            report = _REPORT.decode(event.record.body)
+        except (msgspec.DecodeError, InputError, RecursionError) as error:
+            cluster.drop_report(name)
+            cluster.abnormal[key] = f"{key}: {error}"
+            continue
+        meta = msgspec.structs.replace(report.metadata, name=name, uid=event.record.uid)
+        cluster.put_report(msgspec.structs.replace(report, metadata=meta))
+
+
+def apply_movements(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply events of Movements: the nodes that somebody else's rescheduler recommends."""
+    for event in events:
+        key = f"movement {event.record.name}"
+        cluster.abnormal.pop(key, None)
+        for unit, nodes in cluster.movements.pop(event.record.name, {}).items():
+            _take_back(cluster, unit, nodes)
+        if event.type is EventType.DELETED:
+            continue
+        try:
+            movement = _MOVEMENT.decode(event.record.body)
+        except (msgspec.DecodeError, RecursionError) as error:
+            cluster.abnormal[key] = f"{key}: {error}"
+            continue
+        if movement.spec.creator != OWN_MOVES:
+            cluster.movements[event.record.name] = found = _recommended(movement)
+            for unit, nodes in found.items():
+                cluster.recommended.setdefault(unit, []).extend(nodes)
+            cluster.changes.cures |= Cure.NODE_ADDED if found else Cure.NONE
+
+
+def _recommended(movement: Movement) -> dict[str, list[str]]:
+    """Nodes by unit, as often as they still want a pod of it."""
+    found: dict[str, list[str]] = {}
+    for each in movement.status.owners:
+        if each.owner is None:
+            continue
+        unit = f"OwnerUnit/{each.owner.type}/{each.owner.namespace}/{each.owner.name}"
+        for node in each.recommended_nodes:
+            left = node.desired_pod_count - len(node.actual_pods)
+            found.setdefault(unit, []).extend([node.node] * max(0, min(left, MOST_HINTS)))
+    return {unit: nodes for unit, nodes in found.items() if nodes}
+
+
+def _take_back(cluster: Cluster, unit: str, nodes: list[str]) -> None:
+    """Recommend some nodes to a unit no longer."""
+    hints = cluster.recommended.get(unit, [])
+    for node in nodes:
+        if node in hints:
+            hints.remove(node)
+    if not hints:
+        cluster.recommended.pop(unit, None)
+
+
+def note_owners(cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[Event]) -> None:
+    """Remember the owners of new pods whose places are kept, or that are spread by caps."""
+    staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
+    for i in np.flatnonzero(staged).tolist():
+        row = int(rows[i])
+        asks = cluster.classes[int(cluster.pods.class_id[row])].asks
+        if asks.keep is None and not asks.caps:
+            continue
+        record, head = events[i].record, events[i].head
+        text = (head or decode_pod_head(record.body)).metadata.owner_references
+        try:
+            owners = _OWNERS.decode(text) if text is not NO_BYTES else ()
+        except msgspec.DecodeError:
+            owners = ()
+        owner = next((each for each in owners if each.controller), None)
+        cluster.keeps.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
+
+
+def seat(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
+    """Charge a pod that is seen on a slot; the place that is kept there for it is taken."""
+    pod = cluster.classes[int(cluster.pods.class_id[row])]
+    place = cluster.keeps.open(row, slot, pod) if cluster.keeps else None
+    cluster.charge(row, slot, mask, note)
+    if place is not None:
+        cluster.keeps.close(place, row, taken=True)
+
+
+def direct(cluster: Cluster, key: str, group: PodGroup) -> None:
+    """Note whether a PodGroup says where it goes as a whole, or how it is spread."""
+    if group.spec.affinity is not None or DOMAIN_CAPS in group.metadata.annotations:
+        cluster.directed.add(key)
+    else:
+        cluster.directed.discard(key)
+
+
+def micro_topology(record: Record, head: PodHead | None) -> str:
+    """The micro-topology note of a bound pod; empty where it has none."""
+    if record.annotations and MICRO_TOPOLOGY in record.annotations:
+        return record.annotations[MICRO_TOPOLOGY]
+    if _MARK not in record.body:
+        return ""
+    meta = (head or decode_pod_head(record.body)).metadata
+    if meta.annotations is NO_BYTES:
+        return ""
+    try:
+        return _NOTES.decode(meta.annotations).get(MICRO_TOPOLOGY, "")
+    except msgspec.DecodeError:
+        return ""
+
+
+def device_mask(record: Record, head: PodHead | None) -> int:
+    """The devices that a bound pod's note names; 0 when there is none."""
+    if record.annotations and GPU_DEVICES in record.annotations:
+        return text_to_mask(record.annotations[GPU_DEVICES])
+    if _DEVICES not in record.body:
+        return 0
+    meta = (head or decode_pod_head(record.body)).metadata
+    if meta.annotations is NO_BYTES:
+        return 0
+    try:
+        return text_to_mask(_NOTES.decode(meta.annotations).get(GPU_DEVICES, ""))
+    except msgspec.DecodeError:
+        return 0

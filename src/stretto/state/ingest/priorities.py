@@ -1,0 +1,132 @@
+"""What preemption must know of a pod as it comes and changes: priority, traits, start, leaving.
+
+Running pods often share their body, so what is read from one is kept by it.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from stretto.api.types.core import PriorityClass
+from stretto.api.types.heads import PodHead, decode_pod_head
+from stretto.base.clock import parse_timestamp
+from stretto.base.errors import InputError
+from stretto.state.classes.template_key import SHARED_BODIES
+from stretto.state.classes.traits import NO_TRAITS, ClassNotes, class_notes
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.work.evictions import Leaving, Stay
+from stretto.state.work.units import Cure
+from stretto.stores.store import Event, EventType, Record
+
+_CLASS: Final = msgspec.json.Decoder(PriorityClass)
+
+
+class Ranks:
+    """Reads priorities and traits of pods."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Read for one cluster."""
+        self._cluster = cluster
+        #: How many changes of PriorityClasses were read so far.
+        self.changes: int = 0
+        self._kept: dict[tuple[str, bytes], int] = {}
+
+    def priority(self, record: Record, head: PodHead) -> int:
+        """A pod's resolved priority.
+
+        Raises:
+            InputError: it does not fit 32 bits.
+        """
+        cluster, priority = self._cluster, head.spec.priority
+        if priority is None:
+            priority = cluster.priorities.get(
+                head.spec.priority_class_name, cluster.config.default_priority
+            )
+        where = f"pod {record.namespace}/{record.name}: priority"
+        return checked_priority(priority, where)
+
+    def of_running(self, record: Record) -> tuple[int, int]:
+        """Priority and traits of a running pod that was not decoded otherwise."""
+        key = (record.namespace, record.body)
+        kept = self._kept.get(key)
+        if kept is not None:
+            return kept, NO_TRAITS
+        head = decode_pod_head(record.body)
+        priority = self.priority(record, head)
+        traits = self._cluster.traits.number_of(head)
+        if traits == NO_TRAITS:
+            if len(self._kept) >= SHARED_BODIES:
+                self._kept.clear()
+            self._kept[key] = priority
+        return priority, traits
+
+    def classes(self, events: Iterable[Event]) -> None:
+        """Apply PriorityClass events."""
+        cluster = self._cluster
+        for event in events:
+            self.changes += 1
+            name = event.record.name
+            key = f"priorityclass {name}"
+            cluster.abnormal.pop(key, None)
+            if event.type is EventType.DELETED:  # pods that name it keep what they have
+                cluster.priorities.pop(name, None)
+                cluster.traits.classes.pop(name, None)
+                continue
+            try:
+                self._put_class(name, _CLASS.decode(event.record.body), key)
+            except (msgspec.DecodeError, InputError, RecursionError) as error:
+                cluster.abnormal[key] = str(error)
+
+    def _put_class(self, name: str, found: PriorityClass, where: str) -> None:
+        """A PriorityClass came or changed; what is kept of pods that name it may be wrong."""
+        self._cluster.priorities[name] = checked_priority(found.value, where)
+        notes = class_notes(found.preemption_policy, found.metadata.annotations)
+        known = self._cluster.traits.classes
+        if notes != known.get(name, ClassNotes()):
+            known[name] = notes
+            self._kept.clear()
+
+
+def checked_priority(value: int, where: str) -> int:
+    """A priority that fits its column, as Kubernetes bounds it too."""
+    if not -(1 << 31) <= value < 1 << 31:
+        raise InputError(where, value, "a number of 32 bits")
+    return value
+
+
+def note_stay(cluster: Cluster, row: int, record: Record, head: PodHead | None) -> None:
+    """A pod was seen on a node: since when it runs, and whether it is leaving."""
+    pods = cluster.pods
+    if head is not None and head.status.start_time:
+        pods.started[row] = _clock_time(cluster, head.status.start_time)
+    if record.deleting and pods.leaving[row] == Stay.STAYS:
+        leaving = Leaving(int(pods.serial[row]), int(pods.slot[row]), None, "", acknowledged=True)
+        cluster.evictions.leave(row, leaving)
+        pods.log.add(row)
+        if cluster.classes.counted[pods.class_id[row]]:
+            cluster.changes.cures |= Cure.POD_LABELS
+    elif record.deleting:
+        cluster.evictions.leaving[row].acknowledged = True
+
+
+def note_traits(cluster: Cluster, row: int, head: PodHead) -> None:
+    """Labels or notes of a known pod may be others now."""
+    pods, table = cluster.pods, cluster.traits
+    number, before = table.number_of(head), int(pods.traits[row])
+    if number == before:
+        return
+    table.use(number)
+    pods.traits[row] = number
+    table.leave(before)
+    pods.log.add(row)
+    cluster.changes.cures |= Cure.POD_LABELS
+
+
+def _clock_time(cluster: Cluster, text: str) -> float:
+    """A wall time as the engine's clock would have shown it; unreadable ones say nothing."""
+    try:
+        return parse_timestamp(text) - cluster.wall_offset
+    except InputError:
+        return float(np.inf)

@@ -1,0 +1,81 @@
+"""Queues into the cluster as they come, change and go; one that cannot be read fails alone."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from stretto.api.types.godel import Queue
+from stretto.api.types.heads import GROUP_NOTE, MetaHead, decode_pod_head
+from stretto.base.errors import InputError
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.changes import Arrival, QueueChange
+from stretto.state.work.units import Cure
+from stretto.stores.store import Event, EventType, Record
+
+_ON_NODES: Final = (int(PodState.ASSUMED), int(PodState.BOUND))
+UNIT_MARKS: Final = (GROUP_NOTE.encode(), b"stretto.dev/queue", b'"schedulingGroup"')
+"""In the JSON of pods that say what group or queue they belong to."""
+_QUEUE: Final = msgspec.json.Decoder(Queue)
+
+
+def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
+    """Tell the dispatcher of all pods on nodes that count for a queue.
+
+    Ours count for the queue that they name, else for the default one; those of others only for
+    one that they name. Who is on a node is known from the rows: a list may be older than they are.
+
+    Returns:
+        Rows of pods on nodes of which no record is as new as what is known of them: those have to
+        be read by themselves.
+    """
+    pods, arrivals = cluster.pods, cluster.changes.arrivals
+    ours = tuple(f'"{name}"'.encode() for name in cluster.config.scheduler_names)
+    there = np.flatnonzero(np.isin(pods.state[: pods.length], _ON_NODES))
+    unread = {pods.uid[row]: row for row in there.tolist()}
+    for record in records:
+        row = unread.get(record.uid)
+        if row is None or record.version < pods.version[row]:
+            continue
+        del unread[record.uid]
+        if any(mark in record.body for mark in UNIT_MARKS):
+            meta = decode_pod_head(record.body).metadata
+        elif any(name in record.body for name in ours):
+            meta = MetaHead(record.name, "", record.namespace, record.uid)
+        else:
+            continue
+        arrivals.append(Arrival(row, meta, False, record.uid))
+    return list(unread.values())
+
+
+def apply_queues(cluster: Cluster, events: Iterable[Event]) -> None:
+    """Apply events of Queues; what was known of one that cannot be read is kept."""
+    for event in events:
+        record = event.record
+        name, key = record.name, f"queue {record.name}"
+        if event.type is EventType.DELETED:
+            cluster.abnormal.pop(key, None)
+            cluster.queues.pop(name, None)
+            cluster.changes.queues.append(QueueChange(name, None))
+            cluster.changes.cures |= Cure.QUEUE_CHANGED
+            continue
+        try:
+            queue = _QUEUE.decode(record.body)
+        except (msgspec.DecodeError, InputError, RecursionError) as error:
+            cluster.abnormal[key] = f"{key}: {error}"
+            continue
+        cluster.abnormal.pop(key, None)
+        meta = msgspec.structs.replace(
+            queue.metadata,
+            name=name,
+            uid=record.uid,
+            deletion_timestamp=record.deleting or queue.metadata.deletion_timestamp,
+        )
+        queue = msgspec.structs.replace(queue, metadata=meta)
+        before = cluster.queues.get(name)
+        cluster.queues[name] = queue
+        if before is None or before.spec != queue.spec or before.metadata != queue.metadata:
+            cluster.changes.queues.append(QueueChange(name, queue))
+            cluster.changes.cures |= Cure.QUEUE_CHANGED

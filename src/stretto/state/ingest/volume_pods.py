@@ -1,0 +1,83 @@
+"""Pods that name claims or disks: their records are kept, for volumes are no part of a class."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from stretto.api.types.heads import NO_BYTES, PodHead
+from stretto.state.classes.template_key import SHARED_BODIES
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.ingest import whole_objects
+from stretto.stores.store import Event, EventType
+
+_DELETED: Final = EventType.DELETED
+
+
+class VolumePods:
+    """Keeps the records of pods with volumes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Keep them for one cluster."""
+        self._cluster = cluster
+        self._shared: dict[bytes, bool] = {}
+        # Heads that many pods share and that name none, by identity; kept, so that it stays theirs.
+        self._innocent: dict[int, PodHead] = {}
+
+    def keep(self, events: Sequence[Event]) -> None:
+        """Remember what these events say of such pods; call it once they were applied."""
+        cluster, records = self._cluster, self._cluster.records
+        if not records and not any(map(self._names_some, self._unread(events))):
+            return
+        mine = [
+            event
+            for event in events
+            if (event.type is not _DELETED and not event.bind and self._names_some(event))
+            or (records and event.record.uid in records)
+        ]
+        if not mine:
+            return
+        whole_objects.keep_bodies(cluster, mine)
+        pods = cluster.pods
+        for event in mine:
+            row = pods.row(event.record.uid)
+            if row is not None and not pods.volumes[row]:
+                pods.volumes[row] = 1
+                pods.log.add(row)
+
+    def _unread(self, events: Sequence[Event]) -> Iterable[Event]:
+        """One event of those that share a head which is not known to name none, and all others."""
+        by_head = {id(event.head): event for event in events if not event.bind}
+        bare, innocent = by_head.pop(id(None), None), self._innocent
+        for key in [key for key in by_head if key not in innocent]:
+            event = by_head[key]
+            yield event  # whoever asks goes no further than to the first that names some
+            if event.head is not None and not event.head.metadata.name:
+                if len(self._innocent) >= SHARED_BODIES:
+                    self._innocent.clear()
+                self._innocent[key] = event.head
+        if bare is not None:
+            yield from (event for event in events if event.head is None and not event.bind)
+
+    def _names_some(self, event: Event) -> bool:
+        """Whether a pod names a claim or a disk."""
+        if event.head is not None:
+            raw = event.head.spec.volumes
+            return raw is not NO_BYTES and _names_disk(bytes(raw))
+        body = event.record.body
+        known = self._shared.get(body)
+        if known is None:
+            if len(self._shared) >= SHARED_BODIES:
+                self._shared.clear()
+            known = self._shared[body] = _names_disk(body)
+        return known
+
+
+def _names_disk(text: bytes) -> bool:
+    """Whether a text names a source of volumes that rules look at; no loop, for every pod asks."""
+    return (
+        b'"persistentVolumeClaim"' in text
+        or b'"ephemeral"' in text
+        or b'"gcePersistentDisk"' in text
+        or b'"awsElasticBlockStore"' in text
+        or b'"iscsi"' in text
+        or b'"rbd"' in text
+    )

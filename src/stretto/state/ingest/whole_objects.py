@@ -1,0 +1,165 @@
+"""Whole objects from events: what rows and columns leave out, kept where a profile asks for it.
+
+Kinds that are no pods and no nodes go to ``cluster.objects``. Under ``ClusterConfig.whole`` nodes
+stand there too, in full, and each pod that has a row keeps its last record: the body is the
+store's, shared, so that a record costs a reference. An object that cannot be read is noted in
+``cluster.abnormal``, counts as absent and fails alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from stretto.api import codec
+from stretto.api.types.core import Node
+from stretto.api.types.heads import decode_pod_head
+from stretto.api.wire import kinds
+from stretto.api.wire.kinds import Kind
+from stretto.api.wire.meta import Wire
+from stretto.base.errors import InputError
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.objects import Objects, meta_of
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.work.units import Cure
+from stretto.stores.store import Event, EventType, Record
+
+CURES: Final[Mapping[Kind, Cure]] = {
+    kinds.NAMESPACE: Cure.NAMESPACE_CHANGED,
+    kinds.PERSISTENT_VOLUME_CLAIM: Cure.VOLUME_CHANGED,
+    kinds.PERSISTENT_VOLUME: Cure.VOLUME_CHANGED,
+    kinds.STORAGE_CLASS: Cure.VOLUME_CHANGED,
+    kinds.CSI_NODE: Cure.VOLUME_CHANGED,
+    kinds.CSI_DRIVER: Cure.VOLUME_CHANGED,
+    kinds.CSI_STORAGE_CAPACITY: Cure.VOLUME_CHANGED,
+    kinds.VOLUME_ATTACHMENT: Cure.VOLUME_CHANGED,
+    kinds.SERVICE: Cure.NONE,
+    kinds.REPLICA_SET: Cure.NONE,
+    kinds.REPLICATION_CONTROLLER: Cure.NONE,
+    kinds.STATEFUL_SET: Cure.NONE,
+    kinds.POD_DISRUPTION_BUDGET: Cure.POD_LEFT,
+}
+"""Kinds that rules read, with what a change of one may cure (services and owners only score)."""
+VOLUME_KINDS: Final = tuple(kind for kind, cure in CURES.items() if cure is Cure.VOLUME_CHANGED)
+"""Those that rules about volumes read."""
+OWNER_KINDS: Final = (
+    kinds.SERVICE,
+    kinds.REPLICA_SET,
+    kinds.REPLICATION_CONTROLLER,
+    kinds.STATEFUL_SET,
+)
+"""Those over whose pods the default spreading is."""
+
+
+def apply_objects(cluster: Cluster, kind: Kind, events: Iterable[Event]) -> None:
+    """Apply events of a kind of ``CURES``, in order."""
+    for event in events:
+        if event.type is not EventType.BOOKMARK:
+            _apply(cluster, kind, event)
+
+
+def known_objects(objects: Objects, kind: Kind) -> dict[str, Record]:
+    """What is believed to exist of a kind, by uid, for a comparison with a fresh list."""
+    found = {}
+    for item in objects.of(codec.STRUCTS[kind]):
+        meta = meta_of(item)
+        version = int(meta.resource_version or 0)
+        found[meta.uid] = Record(kind, meta.namespace, meta.name, meta.uid, version, b"")
+    return found
+
+
+def keep_node(cluster: Cluster, node: Node) -> None:
+    """Remember a node in full; what no rule reads (conditions, addresses) is left out."""
+    meta, status = node.metadata, node.status
+    kept = Node(
+        msgspec.structs.replace(meta, resource_version="", managed_fields=msgspec.UNSET),
+        msgspec.structs.replace(node.spec, provider_id="", pod_cidr=""),
+        msgspec.structs.replace(status, conditions=(), addresses=(), capacity={}),
+    )
+    if cluster.objects.nodes.get(meta.name) != kept:
+        cluster.objects.put(kept)
+
+
+def forget_node(cluster: Cluster, name: str) -> None:
+    """Forget a node in full."""
+    cluster.objects.drop((Node.__name__, "", name))
+
+
+def keep_bodies(cluster: Cluster, events: Sequence[Event]) -> None:
+    """Remember the records of pods that have rows; call it once the events were applied."""
+    pods, records = cluster.pods, cluster.records
+    for event in events:
+        record = event.record
+        row = pods.row(record.uid)
+        if row is None:
+            records.pop(record.uid, None)
+            continue
+        before = records.get(record.uid)
+        if event.type is EventType.DELETED or event.type is EventType.BOOKMARK:
+            continue
+        if before is not None and before.version >= record.version:
+            continue
+        records[record.uid] = record
+        if before is not None and pods.slot[row] != NO_SLOT and _differ(before, record):
+            cluster.ledger.touch([int(pods.slot[row])])
+            cluster.changes.cures |= _cures(before, record)
+
+
+def _apply(cluster: Cluster, kind: Kind, event: Event) -> None:
+    record, objects = event.record, cluster.objects
+    identity = (codec.STRUCTS[kind].__name__, record.namespace, record.name)
+    known = objects.find(identity)
+    if known is not None and event.type is EventType.DELETED:
+        if meta_of(known).uid not in ("", record.uid):
+            return
+    elif known is not None and int(meta_of(known).resource_version or 0) >= record.version:
+        return  # our own write is known before its echo comes
+    cluster.changes.cures |= CURES[kind]
+    place = f"{record.namespace}/{record.name}".lstrip("/")
+    key = f"{kind.kind.lower()} {place}"
+    cluster.abnormal.pop(key, None)
+    if event.type is EventType.DELETED:
+        objects.drop(identity)
+    else:
+        try:
+            objects.put(read_object(kind, record))
+        except InputError as error:
+            objects.drop(identity)
+            cluster.abnormal[key] = str(error)
+    cluster.domains.heard_of(known, objects.find(identity))
+
+
+def read_object(kind: Kind, record: Record) -> Wire:
+    """An object of a record, with what the record knows better than the body.
+
+    Raises:
+        InputError: it cannot be read; says which field.
+    """
+    item = codec.decode(kind, record.body)
+    meta = msgspec.structs.replace(
+        meta_of(item),
+        namespace=record.namespace,
+        name=record.name,
+        uid=record.uid,
+        resource_version=str(record.version),
+        deletion_timestamp=record.deleting or meta_of(item).deletion_timestamp,
+    )
+    return msgspec.structs.replace(item, metadata=meta)
+
+
+def _differ(before: Record, after: Record) -> bool:
+    """Whether more has changed than what a bind writes."""
+    return before.deleting != after.deleting or (
+        before.body is not after.body and before.body != after.body
+    )
+
+
+def _cures(before: Record, after: Record) -> Cure:
+    """What a change of a pod on a node may cure for others; one that takes less was told before."""
+    try:
+        old, new = decode_pod_head(before.body).metadata, decode_pod_head(after.body).metadata
+    except InputError:
+        return Cure.POD_LABELS
+    changed = bytes(old.labels) != bytes(new.labels)
+    leaves = before.deleting != after.deleting or old.deletion_timestamp != new.deletion_timestamp
+    return Cure.POD_LABELS if changed or leaves else Cure.NONE

@@ -1,0 +1,1 @@
+"""Static facts of nodes: names, labels, taints, images, reports of node agents, eligibility."""

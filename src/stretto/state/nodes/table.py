@@ -1,0 +1,272 @@
+"""Static facts of nodes, by slot: names, labels, taints, cordons.
+
+What a node *is*, as against what is taken on it (``ledger``). Lists of taints are interned: a
+fleet has thousands of nodes and a handful of distinct lists, so a rule on taints is answered once
+a list and gathered. ``put`` says what changed, so that the caller marks the slot dirty and wakes
+only the pods that the change may help.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.core import Node, Taint
+from stretto.api.types.handover_annotations import KUBELET, NODE_MANAGER, OWNER
+from stretto.api.wire.meta import ObjectMeta
+from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, Rule
+from stretto.state.nodes.images import Images
+from stretto.state.nodes.labels import BoolArray, Labels, SlotArray
+from stretto.state.nodes.reports import Reports
+from stretto.state.numa.ledger import Topology
+from stretto.state.work.units import Cure
+
+ZONE_KEYS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+"""Labels that name a node's zone: today's and the one it replaced."""
+MANAGED_BY: Final = {KUBELET: 1, NODE_MANAGER: 2}
+"""Bits of the agents that may manage a node."""
+NO_RANK: Final = np.iinfo(np.int32).max
+"""Name rank where no node lives: after every node."""
+
+
+class Nodes:
+    """Names, labels, taints and cordons of all slots."""
+
+    def __init__(self, *, images: bool = False) -> None:
+        """Start with no slot; ``images`` keeps those that nodes report."""
+        #: Rises with every change of any node; equal versions mean equal answers.
+        self.version: int = 0
+        #: uint8[slot]: 1 where a node lives.
+        self.live: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: Names by slot; empty where no node lives.
+        self.names: list[str] = []
+        #: Slots by name.
+        self.by_name: dict[str, int] = {}
+        #: Identities by slot.
+        self.uids: list[str] = []
+        #: Versions of the stored objects by slot.
+        self.versions: list[str] = []
+        #: Zone label values by slot; empty without one.
+        self.zones: list[str] = []
+        #: Labels of every slot.
+        self.labels = Labels()
+        #: Images that nodes report.
+        self.images = Images(wanted=images)
+        #: What node agents report.
+        self.reports = Reports()
+        #: NUMA nodes of machines; ``None`` where nobody keeps them.
+        self.topology: Topology | None = None
+        #: int32[slot]: index into ``taint_sets``; 0 is "no taints".
+        self.taint_set: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        #: Distinct lists of taints; one that no node has any more is empty and given again.
+        self.taint_sets: list[tuple[Taint, ...]] = [()]
+        #: uint8[slot]: 1 where the node is cordoned.
+        self.unschedulable: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: uint8[slot]: ``MANAGED_BY`` bits of the agents that the node has.
+        self.managers: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: int32[slot]: as ``taint_set``, for pods that a node manager starts.
+        self.manager_taints: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._taint_ids: dict[tuple[tuple[str, str, str], ...], int] = {(): 0}
+        self._taint_keys: list[tuple[tuple[str, str, str], ...]] = [()]
+        self._taint_users: list[int] = [0]
+        self._free_taint_ids: list[int] = []
+        self._rank: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self._rank_is_stale = False
+
+    def __len__(self) -> int:
+        """How many nodes live."""
+        return len(self.by_name)
+
+    @property
+    def size(self) -> int:
+        """Number of slots, live or not."""
+        return len(self.live)
+
+    @property
+    def name_rank(self) -> npt.NDArray[np.int32]:
+        """int32[slot]: position in the order of names, made anew after nodes came.
+
+        Gaps may remain where nodes went; slots without a node come last.
+        """
+        if self._rank_is_stale:
+            slots = [self.by_name[name] for name in sorted(self.by_name)]
+            self._rank = np.full(self.size, NO_RANK, np.int32)
+            self._rank[slots] = np.arange(len(slots), dtype=np.int32)
+            self._rank_is_stale = False
+        return self._rank
+
+    def live_slots(self) -> SlotArray:
+        """int64[k]: slots with a node, in order."""
+        return np.flatnonzero(self.live)
+
+    def grow(self, size: int) -> None:
+        """Make room for ``size`` slots."""
+        missing = size - self.size
+        if missing <= 0:
+            return
+        zeros = np.zeros(missing, np.uint8)
+        self.live = np.concatenate([self.live, zeros])
+        self.unschedulable = np.concatenate([self.unschedulable, zeros])
+        self.taint_set = np.concatenate([self.taint_set, zeros.astype(np.int32)])
+        self.managers = np.concatenate([self.managers, zeros])
+        self.manager_taints = np.concatenate([self.manager_taints, zeros.astype(np.int32)])
+        self._rank = np.concatenate([self._rank, np.full(missing, NO_RANK, np.int32)])
+        for texts in (self.names, self.uids, self.versions, self.zones):
+            texts.extend([""] * missing)
+        self.labels.grow(size)
+
+    def put(self, slot: int, node: Node) -> Cure:
+        """Set what a slot's node is, and say what changed; nothing but the version is ``NONE``.
+
+        Raises:
+            ValueError: the name lives on another slot: a bug of the caller.
+        """
+        meta, spec = node.metadata, node.spec
+        self.grow(slot + 1)
+        changed = Cure.NONE
+        if not self.live[slot] or self.uids[slot] != meta.uid or self.names[slot] != meta.name:
+            self._settle(slot, meta.name)
+            self.uids[slot] = meta.uid
+            self.managers[slot] = MANAGED_BY[KUBELET]
+            changed = Cure.NODE_ADDED
+            self.images.recount()
+        self.images.put(slot, node.status.images)
+        self.versions[slot] = meta.resource_version
+        if self.labels.put(slot, meta.labels):
+            changed |= Cure.NODE_LABELS
+            self.zones[slot] = zone_name(meta.labels)
+        if self._set_taints(self.taint_set, slot, spec.taints):
+            changed |= Cure.NODE_TAINTS
+        if self.unschedulable[slot] != spec.unschedulable:
+            self.unschedulable[slot] = spec.unschedulable
+            changed |= Cure.NODE_TAINTS
+        self.version += bool(changed)
+        return changed
+
+    def manage(self, slot: int, managers: int, taints: Sequence[Taint]) -> bool:
+        """Say which agents a node has, and the taints of its node manager; whether that is new."""
+        changed = self._set_taints(self.manager_taints, slot, taints)
+        changed = changed or bool(self.managers[slot] != managers)
+        self.managers[slot] = managers
+        self.version += changed
+        return changed
+
+    def remove(self, slot: int) -> None:
+        """Forget a slot's node."""
+        if not self.live[slot]:
+            return
+        del self.by_name[self.names[slot]]
+        for texts in (self.names, self.uids, self.versions, self.zones):
+            texts[slot] = ""
+        self.live[slot] = self.unschedulable[slot] = 0
+        self.labels.remove(slot)
+        self.images.remove(slot)
+        self.images.recount()
+        self._set_taints(self.taint_set, slot, ())
+        self._set_taints(self.manager_taints, slot, ())
+        self.managers[slot] = 0
+        self._rank[slot] = NO_RANK
+        self.version += 1
+
+    def slots_named(self, names: Sequence[str] | frozenset[str]) -> SlotArray:
+        """int64[k]: the slots of those nodes that live, in order."""
+        found = sorted(self.by_name[name] for name in names if name in self.by_name)
+        return np.array(found, np.int64)
+
+    def matches(self, terms: Sequence[NodeTerm], slots: SlotArray) -> BoolArray:
+        """bool[k]: slots that meet any one of the terms; no terms are met by none."""
+        mask = np.zeros(len(slots), np.bool_)
+        for term in terms:
+            mask |= self.matches_term(term, slots)
+        return mask
+
+    def matches_term(self, term: NodeTerm, slots: SlotArray) -> BoolArray:
+        """bool[k]: slots that meet one term; a term without rules is met by none."""
+        if not term.labels.rules and not term.fields.rules:
+            return np.zeros(len(slots), np.bool_)
+        mask = self.labels.all_hold(term.labels.rules, slots)
+        for rule in term.fields.rules:
+            mask &= self._field_holds(rule, slots)
+        return mask
+
+    def taints_by(self, launcher: str) -> npt.NDArray[np.int32]:
+        """int32[slot]: index into ``taint_sets`` for pods that this agent starts."""
+        return self.manager_taints if launcher == NODE_MANAGER else self.taint_set
+
+    def taint_ids_in(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The distinct ones of some slots' indices into ``taint_sets``."""
+        if len(numbers) == 1:
+            return numbers
+        used = np.zeros(len(self.taint_sets), np.bool_)
+        used[numbers] = True
+        return np.flatnonzero(used).astype(np.int32)
+
+    def _field_holds(self, rule: Rule, slots: SlotArray) -> BoolArray:
+        """A rule on a node's name."""
+        if rule.key != NODE_NAME:
+            return np.zeros(len(slots), np.bool_)
+        is_named = np.zeros(self.size, np.bool_)
+        is_named[self.slots_named(rule.values)] = True
+        named: BoolArray = is_named[slots]
+        return named if rule.operator is Operator.IN else ~named
+
+    def _settle(self, slot: int, name: str) -> None:
+        """Let a node of this name live on a slot."""
+        if self.by_name.get(name, slot) != slot:
+            raise ValueError(f"node {name!r} lives on slot {self.by_name[name]}, not {slot}")
+        if self.live[slot]:
+            del self.by_name[self.names[slot]]
+        self.by_name[name] = slot
+        self.names[slot] = name
+        self.live[slot] = 1
+        self._rank_is_stale = True
+
+    def _set_taints(
+        self, column: npt.NDArray[np.int32], slot: int, taints: Sequence[Taint]
+    ) -> bool:
+        """Give a slot its list of taints; whether it differs from before."""
+        key = tuple([(taint.key, taint.value, taint.effect) for taint in taints])
+        before = int(column[slot])
+        if key == self._taint_keys[before]:
+            return False
+        after = self._taint_ids.get(key)
+        if after is None:
+            after = self._new_taint_set(key, tuple(taints))
+        column[slot] = after
+        self._taint_users[after] += 1
+        if before:
+            self._leave_taint_set(before)
+        return True
+
+    def _new_taint_set(
+        self, key: tuple[tuple[str, str, str], ...], taints: tuple[Taint, ...]
+    ) -> int:
+        if self._free_taint_ids:
+            number = self._free_taint_ids.pop()
+            self.taint_sets[number], self._taint_keys[number] = taints, key
+        else:
+            number = len(self.taint_sets)
+            self.taint_sets.append(taints)
+            self._taint_keys.append(key)
+            self._taint_users.append(0)
+        self._taint_ids[key] = number
+        return number
+
+    def _leave_taint_set(self, number: int) -> None:
+        """One slot fewer has this list; the last one gives its number back."""
+        self._taint_users[number] -= 1
+        if self._taint_users[number] == 0:
+            del self._taint_ids[self._taint_keys[number]]
+            self.taint_sets[number], self._taint_keys[number] = (), ()
+            self._free_taint_ids.append(number)
+
+
+def lane_of(meta: ObjectMeta, shard: str) -> int:
+    """The lane of a node for one shard: 1 for a node of its share, otherwise 0."""
+    return int(bool(shard) and meta.annotations.get(OWNER) == shard)
+
+
+def zone_name(labels: dict[str, str]) -> str:
+    """The zone that a node's labels name; empty when they name none."""
+    return next((labels[key] for key in ZONE_KEYS if key in labels), "")

@@ -1,0 +1,1 @@
+"""Questions about the state: what fits after evictions, domain caps, totals, invariants."""

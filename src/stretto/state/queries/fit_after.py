@@ -1,0 +1,140 @@
+"""Whether pods would fit a node once others have left it: exact, from the ledger and the rows.
+
+The judge of preemptions asks it before anybody is asked to leave, the binder again when they have
+gone, and the search for victims is held equal to it by tests.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.classes.table import PodClass
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.numa_after import aside, chosen_of, zones_hold
+from stretto.state.rows.resources import PODS
+
+_NOTHING: Final[frozenset[int]] = frozenset()
+
+
+def fits_after(
+    cluster: Cluster,
+    slot: int,
+    wanted: Sequence[tuple[int, int]],
+    going: Collection[int] = _NOTHING,
+) -> bool:
+    """Whether pods fit a slot once others have gone from it.
+
+    Args:
+        cluster: the cluster.
+        slot: the slot; whether its node lives and admits the pods is the caller's business.
+        wanted: (class id, device mask) of the pods, not charged there or among ``going``.
+        going: rows that are charged there and leave.
+    """
+    ledger, classes = cluster.ledger, cluster.classes
+    ledger.widen()
+    pods = [classes[class_id] for class_id, _ in wanted]
+    used = amounts_of(cluster, [class_id for class_id, _ in wanted])
+    asked = used > 0
+    used += ledger.used[slot]
+    used -= amounts_of(cluster, [int(cluster.pods.class_id[row]) for row in going])
+    for row in going:  # whole NUMA nodes take more of the node than was asked for
+        hold = cluster.topology.holds.get(row)
+        for column, amount in hold.extra if hold is not None and hold.slot == slot else ():
+            used[column] -= amount
+    asked[PODS] = True
+    if (used > ledger.alloc[slot])[asked].any():
+        return False
+    if any(pod.ports for pod in pods) and not _ports_fit(cluster, slot, pods, going):
+        return False
+    masks = [mask for _, mask in wanted]
+    if any(pod.devices for pod in pods) and not _devices_fit(cluster, slot, pods, masks, going):
+        return False
+    if all(pod.asks.zones is None for pod in pods):
+        return True
+    with aside(cluster, slot, going):
+        return zones_hold(cluster, slot, list(zip(pods, masks, strict=True)))
+
+
+def amounts_of(cluster: Cluster, class_ids: Sequence[int]) -> npt.NDArray[np.int64]:
+    """int64[resource]: what pods of these classes take together, their places included."""
+    total = np.zeros(cluster.ledger.used.shape[1], np.int64)
+    if class_ids:
+        asks = cluster.classes.asks(np.array(class_ids, np.int32)).sum(axis=0)
+        width = min(len(asks), len(total))
+        total[:width] = asks[:width]
+    return total
+
+
+def devices_after(cluster: Cluster, slot: int, going: Collection[int]) -> npt.NDArray[np.int32]:
+    """int32[device]: free milli of a slot's devices once these rows have gone."""
+    table, pods = cluster.ledger.devices, cluster.pods
+    free: npt.NDArray[np.int32] = table.free[slot].copy()
+    for row in going:
+        for request in cluster.classes[int(pods.class_id[row])].devices:
+            for device in chosen_of(cluster, slot, int(pods.devices[row]), request):
+                free[device] += request.milli
+    return free
+
+
+def charge_after(cluster: Cluster, row: int, slot: int, mask: int, going: Collection[int]) -> None:
+    """Charge a claim on a slot on which the room for it is still held by pods that leave."""
+    if cluster.classes[int(cluster.pods.class_id[row])].asks.zones is None:
+        cluster.charge(row, slot, mask)
+        return
+    with aside(cluster, slot, going):
+        cluster.charge(row, slot, mask)
+
+
+def settle_zones(cluster: Cluster, row: int) -> None:
+    """Those for whom a pod waited have gone: it takes its NUMA nodes as they are now."""
+    pods = cluster.pods
+    pod = cluster.classes[int(pods.class_id[row])]
+    if pod.asks.zones is not None:
+        cluster.topology.give_back(row)
+        slot, mask = int(pods.slot[row]), int(pods.devices[row])
+        pods.devices[row] = cluster.topology.take(row, slot, mask, pod)
+
+
+def _ports_fit(
+    cluster: Cluster, slot: int, wanted: Sequence[PodClass], going: Collection[int]
+) -> bool:
+    table, pods = cluster.ledger.ports, cluster.pods
+    for pod in wanted:
+        table.learn(pod.ports)
+    taken = np.zeros(table.words, np.uint64)
+    for row in pods.on_slot(slot).tolist():
+        if row not in going:
+            taken |= table.own_mask(cluster.classes[int(pods.class_id[row])].ports)
+    for place in cluster.keeps.places.values():
+        if place.slot == slot:
+            taken |= table.own_mask(place.pod.ports)
+    for pod in wanted:
+        if (taken & table.conflict_mask(pod.ports)).any():
+            return False
+        taken |= table.own_mask(pod.ports)
+    return True
+
+
+def _devices_fit(
+    cluster: Cluster,
+    slot: int,
+    wanted: Sequence[PodClass],
+    masks: Sequence[int],
+    going: Collection[int],
+) -> bool:
+    table = cluster.ledger.devices
+    free = devices_after(cluster, slot, going)
+    for pod, mask in zip(wanted, masks, strict=True):
+        for request in pod.devices:
+            allowed = table.model_mask(request.models)
+            chosen = chosen_of(cluster, slot, mask, request)
+            if len(chosen) != request.count:
+                return False
+            free[chosen] -= request.milli
+            if (free[chosen] < 0).any():
+                return False
+            if not all(allowed >> int(table.model[slot, d]) & 1 for d in chosen):
+                return False
+    return True

@@ -1,0 +1,144 @@
+"""The cluster as one pool: what all nodes have together, and what of it is free.
+
+For shares of queues and for estimates of when something will fit. Sums over nodes are exact on one
+node; on many they say nothing of how the free amounts are spread, so what fits the pool may fit no
+node. Devices count in milli, in columns of their own behind those of resources.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.errors import InputError
+from stretto.state.classes.table import PodClass
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.resources import PODS
+
+DEVICES: Final = 1 << 16
+"""First column of device kinds: far above those of resources, which may still become more."""
+
+Amounts = tuple[tuple[int, int], ...]
+"""(column, exact amount), each column once."""
+
+
+class PoolView(Protocol):
+    """What the dispatcher may see of the cluster."""
+
+    def asks(self, class_id: int) -> Amounts:
+        """What one pod of a class takes, its place included."""
+
+    def askers(self) -> Callable[[int], bool] | None:
+        """Whether a class wants something of pods that came since the last call."""
+
+    def capacity(self) -> Mapping[int, int]:
+        """What all nodes have together, by column."""
+
+    def free(self) -> Mapping[int, int]:
+        """What nodes that take pods have free, by column."""
+
+    def column(self, name: str) -> int:
+        """The column of a resource or device kind."""
+
+    def count(self, name: str, amount: int) -> tuple[int, int]:
+        """The column of a resource, and so much of it as that column counts."""
+
+    def names(self, column: int, amount: int) -> tuple[str, int]:
+        """The inverse of ``count``: a resource, and so much of it in its own unit."""
+
+
+class Pool:
+    """Reads a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Read this one."""
+        self._cluster = cluster
+        self._asks: dict[int, tuple[PodClass, Amounts]] = {}
+        self._capacity: dict[int, int] = {}
+        self._seen = -1
+
+    def askers(self) -> Callable[[int], bool] | None:
+        """Whether a class wants something of pods that came since the last call.
+
+        ``None`` where it cannot be told: any class may.
+        """
+        return self._cluster.domains.askers()
+
+    def asks(self, class_id: int) -> Amounts:
+        """What one pod of a class takes, its place included."""
+        pod = self._cluster.classes[class_id]
+        known = self._asks.get(class_id)
+        if known is not None and known[0] is pod:
+            return known[1]
+        number = self._cluster.ledger.devices.kind_number
+        devices: dict[int, int] = {}
+        for each in pod.devices:
+            column = DEVICES + number(each.kind)
+            devices[column] = devices.get(column, 0) + each.count * each.milli
+        made = (*pod.requests, (PODS, 1), *devices.items())
+        self._asks[class_id] = (pod, made)
+        return made
+
+    def capacity(self) -> Mapping[int, int]:
+        """What all nodes have together, by column; summed anew after a node has changed."""
+        ledger = self._cluster.ledger
+        ledger.widen()
+        changed = int(ledger.static_version.max(initial=0))
+        if changed != self._seen:
+            self._seen = changed
+            kinds = ledger.devices.kind
+            self._capacity = {
+                **_sums(ledger.alloc),
+                **{DEVICES + int(k): 1000 * int((kinds == k).sum()) for k in _numbers(kinds)},
+            }
+        return self._capacity
+
+    def free(self) -> Mapping[int, int]:
+        """What nodes that take pods have free, by column; a node that has shrunk counts as full."""
+        ledger, nodes = self._cluster.ledger, self._cluster.nodes
+        ledger.widen()
+        size = min(len(ledger.alloc), nodes.size)
+        takes = (nodes.live[:size] > 0) & (nodes.unschedulable[:size] == 0)
+        free = np.maximum(ledger.alloc[:size] - ledger.used[:size], 0)
+        kinds = np.where(takes[:, None], ledger.devices.kind[:size], 0)
+        left = np.maximum(ledger.devices.free[:size], 0)
+        return {
+            **_sums(free[takes]),
+            **{DEVICES + int(k): int(left[kinds == k].sum()) for k in _numbers(kinds)},
+        }
+
+    def column(self, name: str) -> int:
+        """The column of a resource or device kind.
+
+        Raises:
+            InputError: it has no name.
+        """
+        if not name:
+            raise InputError("fair share: resource", name, "the name of a resource", "such as cpu")
+        if name in self._cluster.config.device_kinds:
+            return DEVICES + self._cluster.ledger.devices.kind_number(name)
+        return self._cluster.ledger.resources.column(name)
+
+    def count(self, name: str, amount: int) -> tuple[int, int]:
+        """The column of a resource, and so much of it as that column counts."""
+        column = self.column(name)
+        return column, amount * 1000 if column >= DEVICES else amount
+
+    def names(self, column: int, amount: int) -> tuple[str, int]:
+        """The inverse of ``count``; a part of a device counts as a whole one."""
+        if column < DEVICES:
+            return self._cluster.ledger.resources.names[column], amount
+        number = self._cluster.ledger.devices.kind_number
+        kind = next(k for k in self._cluster.config.device_kinds if DEVICES + number(k) == column)
+        return kind, -(-amount // 1000)
+
+
+def _sums(amounts: npt.NDArray[np.int64]) -> dict[int, int]:
+    """Columns that have something, with their sums."""
+    return {column: int(n) for column, n in enumerate(amounts.sum(axis=0).tolist()) if n}
+
+
+def _numbers(kinds: npt.NDArray[np.uint8]) -> Iterable[int]:
+    """Numbers of the device kinds that occur."""
+    return (int(kind) for kind in np.unique(kinds) if kind)

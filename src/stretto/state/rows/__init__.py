@@ -1,0 +1,1 @@
+"""Columns: nodes as slots, pods as rows, amounts, devices, ports, and the lifecycle table."""

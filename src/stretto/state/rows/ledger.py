@@ -1,0 +1,196 @@
+"""The ledger: what every node has and what has been taken, exactly.
+
+One writer owns it. Amounts are int64 in exact units (milli-CPU, bytes, pieces). Every change of a
+slot raises the slot's version and appends the slot to a change log; snapshots read the log from
+where they last stood, so keeping up costs as much as what has changed. Free may be negative: a
+node may shrink under its pods, and then nothing more fits.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.rows.devices import Devices
+from stretto.state.rows.ports import Ports
+from stretto.state.rows.resources import PODS, RECLAIMED, Resources
+from stretto.state.rows.slots import Slots
+
+LOG_LIMIT: Final = 1 << 16
+"""Longest log kept; a snapshot that is further behind copies everything."""
+
+SlotsLike = Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
+"""Slots in any form that indexes a column."""
+
+
+class Ledger:
+    """Exact allocatable and used amounts of every slot, and the log of changes."""
+
+    def __init__(self, fan_out: int = 1, *, pools: bool = True) -> None:
+        """Start with no node; ``fan_out`` as in ``Slots``, ``pools`` as in ``Resources``."""
+        #: Names and steps of resources.
+        self.resources = Resources(pools=pools)
+        #: Which slots live, in which zone.
+        self.slots = Slots(fan_out)
+        #: Devices of every slot.
+        self.devices = Devices()
+        #: Host ports in use on every slot.
+        self.ports = Ports()
+        #: int64[slot, resource]: what the node may give to pods.
+        self.alloc: npt.NDArray[np.int64] = np.zeros((0, 8), np.int64)
+        #: int64[slot, resource]: what claims and bound pods take.
+        self.used: npt.NDArray[np.int64] = np.zeros((0, 8), np.int64)
+        #: int64[slot]: rises with every change of the slot.
+        self.version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: int64[slot]: rises when something static (labels, taints, capacity) changes.
+        self.static_version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._log: npt.NDArray[np.int32] = np.zeros(LOG_LIMIT, np.int32)
+        self._log_length = 0
+        self._log_base = 0
+        self._clock = 0
+
+    @property
+    def head(self) -> int:
+        """Position after the last change; positions never repeat."""
+        return self._log_base + self._log_length
+
+    def changes_since(self, position: int) -> npt.NDArray[np.int32] | None:
+        """Slots changed since a position (with repeats), or ``None`` when that is forgotten."""
+        if position < self._log_base:
+            return None
+        return self._log[position - self._log_base : self._log_length]
+
+    def touch(self, slots: SlotsLike) -> None:
+        """Record a change of these slots."""
+        if len(slots):
+            self._clock += 1
+            self.version[slots] = self._clock
+            self.remind(slots)
+
+    def remind(self, slots: SlotsLike) -> None:
+        """Have every snapshot read these slots again, although nothing has changed there.
+
+        One of them shows what was tried out and came to nothing; claims of others stand as before.
+        """
+        count = len(slots)
+        if count == 0:
+            return
+        if self._log_length + count > LOG_LIMIT:
+            self._forget(count)
+        if count > LOG_LIMIT:
+            slots = slots[-LOG_LIMIT:]
+            self._log_base += count - LOG_LIMIT
+            count = LOG_LIMIT
+        self._log[self._log_length : self._log_length + count] = slots
+        self._log_length += count
+
+    def touch_static(self, slots: SlotsLike) -> None:
+        """Record that something else than usage changed on these slots."""
+        self.touch(slots)
+        self.static_version[slots] = self._clock
+
+    def add_node(self, zone: str, allocatable: dict[str, int], lane: int = 0) -> int:
+        """Give a new node a slot; amounts in exact units."""
+        slot = self.slots.add(zone, lane)
+        self._grow()
+        self.alloc[slot] = 0
+        self.used[slot] = 0
+        self.devices.clear(slot)
+        self.ports.clear(slot)
+        self.set_allocatable(slot, allocatable)
+        return slot
+
+    def set_allocatable(self, slot: int, allocatable: Mapping[str, int]) -> None:
+        """Change what a node itself may give; its pool stays."""
+        self._set_amounts(slot, {**allocatable, **self.pool(slot)})
+
+    def set_pool(self, slot: int, pool: Mapping[str, int]) -> None:
+        """Change what the pool of a node may give, by the names of ``RECLAIMED``'s values."""
+        if not self.resources.pools:
+            return
+        if self.pool(slot) != {name: amount for name, amount in pool.items() if amount}:
+            self._set_amounts(slot, {**self.offers(slot), **pool})
+
+    def _set_amounts(self, slot: int, given: Mapping[str, int]) -> None:
+        columns = {self.resources.column(name): amount for name, amount in given.items()}
+        self.widen()
+        self.alloc[slot] = 0
+        for column, amount in columns.items():
+            self.resources.make_room(column, amount)
+            self.alloc[slot, column] = amount
+        self.touch_static([slot])
+
+    def offers(self, slot: int) -> dict[str, int]:
+        """What a node itself may give, by resource; what it has nothing of is left out."""
+        names, row = self.resources.names, self.alloc[slot].tolist()
+        given = {name: amount for name, amount in zip(names, row, strict=False) if amount}
+        for name in RECLAIMED.values():
+            given.pop(name, None)
+        return given
+
+    def pool(self, slot: int) -> dict[str, int]:
+        """What its pool may give, likewise."""
+        columns = ((name, self.resources.known(name)) for name in RECLAIMED.values())
+        width = self.alloc.shape[1]
+        return {
+            name: amount
+            for name, column in columns
+            if column is not None and column < width and (amount := int(self.alloc[slot, column]))
+        }
+
+    def remove_node(self, slot: int) -> None:
+        """Take a node's slot back; what was charged there is forgotten with it."""
+        self.slots.remove(slot)
+        self.alloc[slot] = 0
+        self.used[slot] = 0
+        self.devices.clear(slot)
+        self.ports.clear(slot)
+        self.touch_static([slot])
+
+    def charge(self, slot: int, amounts: Sequence[tuple[int, int]], sign: int = 1) -> None:
+        """Take (or with ``sign`` -1 give back) exact amounts and one pod place."""
+        self.widen()
+        row = self.used[slot]
+        for column, amount in amounts:
+            row[column] += sign * amount
+        row[PODS] += sign
+        self.touch([slot])
+
+    def fits(self, slot: int, amounts: Sequence[tuple[int, int]]) -> bool:
+        """Whether these exact amounts and one pod place are free."""
+        self.widen()
+        alloc, used = self.alloc[slot], self.used[slot]
+        if not self.slots.live[slot] or used[PODS] + 1 > alloc[PODS]:
+            return False
+        return all(used[column] + amount <= alloc[column] for column, amount in amounts)
+
+    def widen(self) -> None:
+        """Make the arrays as wide as the resources known."""
+        width = self.alloc.shape[1]
+        if len(self.resources) > width:
+            more = np.zeros((len(self.alloc), len(self.resources) + 8 - width), np.int64)
+            self.alloc = np.hstack([self.alloc, more])
+            self.used = np.hstack([self.used, more])
+
+    def _grow(self) -> None:
+        """Make the arrays as long as the slots."""
+        missing = self.slots.size - len(self.version)
+        if missing <= 0:
+            return
+        rows = np.zeros((missing, self.alloc.shape[1]), np.int64)
+        self.alloc = np.vstack([self.alloc, rows])
+        self.used = np.vstack([self.used, rows])
+        zeros = np.zeros(missing, np.int64)
+        self.version = np.concatenate([self.version, zeros])
+        self.static_version = np.concatenate([self.static_version, zeros])
+        self.devices.grow(self.slots.size)
+        self.ports.grow(self.slots.size)
+
+    def _forget(self, count: int) -> None:
+        """Drop the older half of the log (or all of it for a huge batch)."""
+        drop = self._log_length if count > LOG_LIMIT // 2 else self._log_length // 2
+        keep = self._log_length - drop
+        self._log[:keep] = self._log[drop : self._log_length]
+        self._log_base += drop
+        self._log_length = keep

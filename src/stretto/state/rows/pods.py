@@ -1,0 +1,284 @@
+"""Pods as rows.
+
+A pod is a row of a few numbers and three strings, not an object: a million of them cost some
+200 MB and no garbage collection. The row is found by uid, which is the pod's identity; a row is
+used again only after its pod has gone, and its serial tells the users apart.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.rows.lifecycle import PodState
+
+NO_SLOT: Final = -1
+"""Slot of a pod that is on no node."""
+FIRST_ROWS: Final = 1024
+"""Rows to begin with."""
+MANY_ROWS: Final = 1 << 17
+"""Rows from which columns grow by a quarter: a hundred bytes a row add up."""
+
+
+ROW_LOG: Final = 1 << 17
+"""Longest log of rows; who is further behind counts all rows anew."""
+_ZEROED: Final = (
+    "volumes",
+    "class_id",
+    "generation",
+    "devices",
+    "priority",
+    "version",
+    "since",
+    "serial",
+    "traits",
+    "leaving",
+    "tag",
+)
+"""Columns of rows that begin with 0."""
+
+
+class RowLog:
+    """Rows that changed, for readers that follow from a position of their own."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._rows: npt.NDArray[np.int64] = np.zeros(ROW_LOG, np.int64)
+        self._length = 0
+        self._base = 0
+
+    @property
+    def head(self) -> int:
+        """Position after the last change; positions never repeat."""
+        return self._base + self._length
+
+    def add(self, row: int) -> None:
+        """One row changed."""
+        if self._length == ROW_LOG:
+            self._drop()
+        self._rows[self._length] = row
+        self._length += 1
+
+    def extend(self, rows: npt.NDArray[np.int64]) -> None:
+        """Rows changed."""
+        count = len(rows)
+        if self._length + count > ROW_LOG:
+            self._drop()
+        if self._length + count > ROW_LOG:  # more at once than are kept: everybody is behind
+            self._base += self._length + count
+            self._length = 0
+            return
+        self._rows[self._length : self._length + count] = rows
+        self._length += count
+
+    def since(self, position: int) -> npt.NDArray[np.int64] | None:
+        """Rows changed since a position (with repeats), or ``None`` when that is forgotten."""
+        if position < self._base:
+            return None
+        return self._rows[position - self._base : self._length]
+
+    def _drop(self) -> None:
+        """Forget the older half."""
+        keep = self._length // 2
+        self._rows[:keep] = self._rows[self._length - keep : self._length]
+        self._base += self._length - keep
+        self._length = keep
+
+
+class NewPod(NamedTuple):
+    """What a row is made from."""
+
+    #: Identity for life.
+    uid: str
+    #: Namespace.
+    namespace: str
+    #: Name.
+    name: str
+    #: Class id.
+    class_id: int
+    #: Resolved priority.
+    priority: int
+    #: Store version at which it was seen.
+    version: int
+    #: Clock time at which it was first seen, in seconds.
+    since: float
+    #: First state.
+    state: PodState = PodState.PENDING
+    #: Number of its traits.
+    traits: int = 0
+    #: Tag of its namespace and labels.
+    tag: int = 0
+
+
+class NewRows(NamedTuple):
+    """What many rows are made from, by columns in the order of ``NewPod``."""
+
+    #: Identities for life.
+    uids: Sequence[str]
+    #: Namespaces.
+    namespaces: Sequence[str]
+    #: Names.
+    names: Sequence[str]
+    #: Class ids.
+    classes: Sequence[int]
+    #: Resolved priorities.
+    priorities: Sequence[int]
+    #: Store versions at which they were seen.
+    versions: Sequence[int]
+    #: Clock time at which they were first seen, in seconds; one for all, or one each.
+    since: float | Sequence[float]
+    #: First state; one for all, or one each.
+    states: int | Sequence[int]
+    #: Numbers of their traits.
+    traits: Sequence[int]
+    #: Tags of their namespaces and labels.
+    tags: Sequence[int]
+
+
+class Pods:
+    """All pods, as columns over rows."""
+
+    def __init__(self) -> None:
+        """Start with no pod."""
+        #: uint8[row]: ``PodState``.
+        self.state: npt.NDArray[np.uint8] = np.full(FIRST_ROWS, PodState.GONE, np.uint8)
+        #: int32[row]: class id.
+        self.class_id: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: int32[row]: slot of the node it is claimed for or bound to; -1 for none.
+        self.slot: npt.NDArray[np.int32] = np.full(FIRST_ROWS, NO_SLOT, np.int32)
+        #: int64[row]: generation of that slot when the claim was made.
+        self.generation: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
+        #: int32[row]: bit mask of the devices it has.
+        self.devices: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: int32[row]: resolved priority.
+        self.priority: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: int64[row]: store version last seen.
+        self.version: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
+        #: float64[row]: clock time at which the pod was first seen, in seconds.
+        self.since: npt.NDArray[np.float64] = np.zeros(FIRST_ROWS, np.float64)
+        #: int64[row]: number of the pod that uses the row now; never given twice.
+        self.serial: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
+        #: int32[row]: number of the pod's traits (``state.classes.traits``); 0 where nobody asks.
+        self.traits: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: int32[row]: tag of its namespace and labels (``state.affinity.tags``).
+        self.tag: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: uint8[row]: 1 where the pod names claims or disks and its record is kept for that.
+        self.volumes: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
+        #: uint8[row]: ``evictions.Stay``: whether the pod is leaving its node.
+        self.leaving: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
+        #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
+        #: before that.
+        self.started: npt.NDArray[np.float64] = np.full(FIRST_ROWS, np.inf)
+        #: No pod ever had a lower priority.
+        self.lowest: int = 1 << 31
+        #: Rows whose slot, class, traits or staying changed: for those who count by node.
+        self.log = RowLog()
+        #: Uids by row.
+        self.uid: list[str] = [""] * FIRST_ROWS
+        #: Namespaces by row.
+        self.namespace: list[str] = [""] * FIRST_ROWS
+        #: Names by row.
+        self.name: list[str] = [""] * FIRST_ROWS
+        self._rows: dict[str, int] = {}
+        #: The row of a pod by its uid, or ``None``.
+        self.row = self._rows.get
+        self._free: list[int] = []
+        self._length = 0
+        self._next_serial = 1
+
+    def __len__(self) -> int:
+        """How many pods there are."""
+        return len(self._rows)
+
+    @property
+    def length(self) -> int:
+        """Rows ever used: scans of a column need look no further."""
+        return self._length
+
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Every row in use, ascending."""
+        return np.flatnonzero(self.state[: self._length] != PodState.GONE)
+
+    def rows_of(self, uids: Iterable[str]) -> list[int | None]:
+        """The row of each pod, ``None`` where there is none."""
+        return list(map(self._rows.get, uids))
+
+    def are_new(self, uids: Sequence[str]) -> bool:
+        """Whether no row is of such a pod, and no two of the uids are the same."""
+        return self._rows.keys().isdisjoint(uids) and len(set(uids)) == len(uids)
+
+    def add(self, pods: Sequence[NewPod]) -> npt.NDArray[np.int64]:
+        """Give rows to new pods (uids not seen before); returns them in order."""
+        columns = [list(column) for column in zip(*pods, strict=True)]
+        return self.add_rows(NewRows(*columns))
+
+    def add_rows(self, new: NewRows) -> npt.NDArray[np.int64]:
+        """Give rows to new pods (uids not seen before), told by columns; returns them in order."""
+        count = len(new.uids)
+        reused = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        fresh = count - len(reused)
+        self._grow(self._length + fresh)
+        rows = reused + list(range(self._length, self._length + fresh))
+        self._length += fresh
+        index = np.array(rows, np.int64)
+        self.class_id[index] = new.classes
+        self.priority[index] = new.priorities
+        self.lowest = min((self.lowest, *new.priorities))
+        self.version[index] = new.versions
+        self.since[index] = new.since
+        self.state[index] = new.states
+        self.slot[index] = NO_SLOT
+        self.devices[index] = 0
+        self.traits[index] = new.traits
+        self.tag[index] = new.tags
+        self.leaving[index] = 0
+        self.volumes[index] = 0
+        self.started[index] = np.inf
+        self.serial[index] = np.arange(self._next_serial, self._next_serial + count)
+        self._next_serial += count
+        own_uid, own_space, own_name = self.uid, self.namespace, self.name
+        if not reused:
+            own_uid[rows[0] : rows[0] + count] = new.uids
+            own_space[rows[0] : rows[0] + count] = new.namespaces
+            own_name[rows[0] : rows[0] + count] = new.names
+        else:
+            texts = zip(rows, new.uids, new.namespaces, new.names, strict=True)
+            for row, uid, space, name in texts:
+                own_uid[row] = uid
+                own_space[row] = space
+                own_name[row] = name
+        self._rows.update(zip(new.uids, rows, strict=True))
+        return index
+
+    def remove(self, row: int) -> None:
+        """Forget a pod; its row may be used again, its serial never."""
+        del self._rows[self.uid[row]]
+        self.state[row] = PodState.GONE
+        self.slot[row] = NO_SLOT
+        self.serial[row] = 0
+        self.uid[row] = self.namespace[row] = self.name[row] = ""
+        self._free.append(row)
+        self.log.add(row)
+
+    def key(self, row: int) -> str:
+        """``namespace/name`` of a pod."""
+        return f"{self.namespace[row]}/{self.name[row]}"
+
+    def on_slot(self, slot: int) -> npt.NDArray[np.int64]:
+        """Rows of the pods claimed for or bound to a slot."""
+        return np.flatnonzero(self.slot[: self._length] == slot)
+
+    def _grow(self, length: int) -> None:
+        size = len(self.state)
+        if length <= size:
+            return
+        more = max(size if size < MANY_ROWS else size >> 2, length - size)
+        self.state = np.concatenate([self.state, np.full(more, PodState.GONE, np.uint8)])
+        self.slot = np.concatenate([self.slot, np.full(more, NO_SLOT, np.int32)])
+        self.started = np.concatenate([self.started, np.full(more, np.inf)])
+        for name in _ZEROED:
+            column = getattr(self, name)
+            setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
+        for texts in (self.uid, self.namespace, self.name):
+            texts.extend([""] * more)

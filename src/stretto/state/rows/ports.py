@@ -1,0 +1,108 @@
+"""Host ports in use, as bits.
+
+Each distinct (host IP, protocol, port) that some pod asks for gets a bit; a slot's used bits are a
+row of 64-bit words. What a pod conflicts with is a mask: its own bits, every bit of the same port
+when it asks for all addresses, and the all-addresses bit of the same port otherwise.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.effective_requests import HostPort
+
+
+class Ports:
+    """Used host ports of all slots, with counts where several pods share one."""
+
+    def __init__(self) -> None:
+        """Start with no slot and no port."""
+        #: uint64[slot, word]: bits of the ports in use.
+        self.used: npt.NDArray[np.uint64] = np.zeros((0, 1), np.uint64)
+        self._bits: dict[HostPort, int] = {}
+        self._by_port: dict[tuple[str, int], list[HostPort]] = {}
+        self._shared: dict[tuple[int, int], int] = {}
+
+    @property
+    def words(self) -> int:
+        """Words in a slot's row."""
+        return int(self.used.shape[1])
+
+    @property
+    def known(self) -> int:
+        """Distinct ports seen: rises when masks made earlier may be too narrow."""
+        return len(self._bits)
+
+    def grow(self, size: int) -> None:
+        """Make the column ``size`` slots long."""
+        missing = size - len(self.used)
+        if missing > 0:
+            self.used = np.vstack([self.used, np.zeros((missing, self.words), np.uint64)])
+
+    def clear(self, slot: int) -> None:
+        """Forget the ports in use on a slot."""
+        self.used[slot] = 0
+        for key in [key for key in self._shared if key[0] == slot]:
+            del self._shared[key]
+
+    def learn(self, ports: Iterable[HostPort]) -> None:
+        """Give each port a bit."""
+        for port in ports:
+            if port not in self._bits:
+                self._bits[port] = len(self._bits)
+                self._by_port.setdefault((port.protocol, port.port), []).append(port)
+        words = -(-max(1, len(self._bits)) // 64)
+        if words > self.words:
+            more = np.zeros((len(self.used), words - self.words), np.uint64)
+            self.used = np.hstack([self.used, more])
+
+    def conflict_mask(self, ports: Iterable[HostPort]) -> npt.NDArray[np.uint64]:
+        """uint64[word]: the bits that must be clear for these ports to be free."""
+        mask = np.zeros(self.words, np.uint64)
+        for port in ports:
+            for other in self._by_port.get((port.protocol, port.port), ()):
+                if port.conflicts(other):
+                    bit = self._bits[other]
+                    mask[bit // 64] |= np.uint64(1 << (bit % 64))
+        return mask
+
+    def own_mask(self, ports: Iterable[HostPort]) -> npt.NDArray[np.uint64]:
+        """uint64[word]: the bits that these ports set."""
+        mask = np.zeros(self.words, np.uint64)
+        for port in ports:
+            bit = self._bits[port]
+            mask[bit // 64] |= np.uint64(1 << (bit % 64))
+        return mask
+
+    def take(self, slot: int, ports: Iterable[HostPort]) -> None:
+        """Mark ports as used; ports that others already hold are counted."""
+        for port in ports:
+            word, bit = divmod(self._bits[port], 64)
+            used, flag = int(self.used.item(slot, word)), 1 << bit
+            if used & flag:
+                key = (slot, self._bits[port])
+                self._shared[key] = self._shared.get(key, 1) + 1
+            else:
+                self.used[slot, word] = used | flag
+
+    def release(self, slot: int, ports: Iterable[HostPort]) -> None:
+        """Give ports back; one that several pods hold stays used until the last."""
+        for port in ports:
+            word, bit = divmod(self._bits[port], 64)
+            key = (slot, self._bits[port])
+            count = self._shared.pop(key, 1) - 1
+            if count > 1:
+                self._shared[key] = count
+            if count == 0:
+                self.used[slot, word] &= ~np.uint64(1 << bit)
+
+    def free_on(self, slot: int, ports: Iterable[HostPort]) -> bool:
+        """Whether none of these ports conflicts with one in use on the slot."""
+        used, bits = self.used.item, self._bits
+        for port in ports:
+            for other in self._by_port.get((port.protocol, port.port), ()):
+                bit = bits[other]
+                if used(slot, bit >> 6) >> (bit & 63) & 1 and port.conflicts(other):
+                    return False
+        return True

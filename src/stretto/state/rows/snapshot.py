@@ -1,0 +1,201 @@
+"""Scan columns: a shard's own copy of the ledger, in the form that scans want.
+
+Amounts are int32 in scan steps, one contiguous column per resource, rounded against the pod. The
+copy is kept by the ledger's change log: only slots that changed since the last look are copied,
+and only those that really differ are written to this copy's own log, which is what the class
+cache replays. A shard's own placements are applied here at once, so seeing them come back from the
+ledger changes nothing.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.base.arrays import distinct
+from stretto.state.rows.devices import FORMS, MAX_DEVICES
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.resources import SCAN_LIMIT
+
+OWN_LOG: Final = 1 << 17
+"""Entries of the copy's own log; the older half is dropped when it is full."""
+
+
+class Columns:
+    """One snapshot of the ledger, brought up to date by ``sync``."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """An empty snapshot; the first ``sync`` fills it."""
+        self._ledger = ledger
+        #: int32[resource, slot]: free amount in scan steps; may be negative.
+        self.free: npt.NDArray[np.int32] = np.zeros((4, 0), np.int32)
+        #: int32[resource, slot]: allocatable amount in scan steps.
+        self.alloc: npt.NDArray[np.int32] = np.zeros((4, 0), np.int32)
+        #: float32[resource, slot]: 100 / alloc, 0 where there is nothing: percent per step.
+        self.percent: npt.NDArray[np.float32] = np.zeros((4, 0), np.float32)
+        #: uint8[slot]: 1 where a node lives.
+        self.live: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        #: int64[slot]: generation of the node.
+        self.generation: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: int64[slot]: version of the slot in the ledger when it was copied.
+        self.version: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: uint64[word, slot]: host ports in use.
+        self.ports: npt.NDArray[np.uint64] = np.zeros((1, 0), np.uint64)
+        #: int32[slot, device]: free milli of each device.
+        self.device_free: npt.NDArray[np.int32] = np.zeros((0, MAX_DEVICES), np.int32)
+        #: uint8[slot, device]: kind number of each device; 0 for none.
+        self.device_kind: npt.NDArray[np.uint8] = np.zeros((0, MAX_DEVICES), np.uint8)
+        #: uint8[slot, device]: model number of each device.
+        self.device_model: npt.NDArray[np.uint8] = np.zeros((0, MAX_DEVICES), np.uint8)
+        #: int16[slot, form]: GPU pods by form.
+        self.census: npt.NDArray[np.int16] = np.zeros((0, FORMS), np.int16)
+        #: int32[entry]: slots that changed in this copy.
+        self.log: npt.NDArray[np.int32] = np.zeros(OWN_LOG, np.int32)
+        #: int64[2]: position of the log's first entry, and number of entries.
+        self.log_state: npt.NDArray[np.int64] = np.zeros(2, np.int64)
+        #: Rises when arrays were made anew (more slots, resources or port words).
+        self.shape_version: int = 0
+        self._static: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._position = -1
+        self._epoch = -1
+        self._stamp = 0
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger this is a copy of."""
+        return self._ledger
+
+    @property
+    def size(self) -> int:
+        """Number of slots."""
+        return len(self.live)
+
+    @property
+    def head(self) -> int:
+        """Position after the last entry of the own log."""
+        return int(self.log_state[0] + self.log_state[1])
+
+    def sync(self) -> bool:
+        """Copy what changed in the ledger; True when arrays were made anew."""
+        ledger = self._ledger
+        fresh = self._fit_shape()
+        changed = None if fresh or self._position < 0 else ledger.changes_since(self._position)
+        self._position = ledger.head
+        if changed is None:
+            self._copy(np.arange(self.size, dtype=np.int64), everything=True)
+        elif len(changed):
+            slots = distinct(changed).astype(np.int64)
+            self._copy(slots, everything=len(slots) * 4 > self.size)
+        return fresh
+
+    def room_in_log(self, entries: int) -> None:
+        """Make sure that so many entries can be appended, dropping the oldest if need be."""
+        base, length = int(self.log_state[0]), int(self.log_state[1])
+        if length + entries <= len(self.log):
+            return
+        if entries > len(self.log) // 2:
+            self.log = np.concatenate([self.log, np.zeros(2 * entries, np.int32)])
+            return
+        keep = min(length // 2, len(self.log) - entries)
+        self.log[:keep] = self.log[length - keep : length]
+        self.log_state[0] = base + length - keep
+        self.log_state[1] = keep
+
+    def void(self) -> None:
+        """Begin the log anew: whoever follows it starts afresh."""
+        self.log_state[0] += self.log_state[1] + 1
+        self.log_state[1] = 0
+
+    def append(self, slots: npt.NDArray[np.int64]) -> None:
+        """Record that these slots changed in this copy."""
+        self.room_in_log(len(slots))
+        length = int(self.log_state[1])
+        self.log[length : length + len(slots)] = slots
+        self.log_state[1] = length + len(slots)
+
+    def _fit_shape(self) -> bool:
+        """Make arrays of the ledger's shape; True when they are new and must be filled."""
+        ledger = self._ledger
+        ledger.widen()
+        size, resources = ledger.slots.size, len(ledger.resources)
+        words, epoch = ledger.ports.words, ledger.resources.epoch
+        same = (
+            size == self.size
+            and resources == len(self.free)
+            and words == len(self.ports)
+            and epoch == self._epoch
+        )
+        if same:
+            return False
+        self._epoch = epoch
+        self.free = np.zeros((resources, size), np.int32)
+        self.alloc = np.zeros((resources, size), np.int32)
+        self.percent = np.zeros((resources, size), np.float32)
+        self.live = np.zeros(size, np.uint8)
+        self.generation = np.zeros(size, np.int64)
+        self.version = np.zeros(size, np.int64)
+        self.ports = np.zeros((words, size), np.uint64)
+        self.device_free = np.zeros((size, MAX_DEVICES), np.int32)
+        self.device_kind = np.zeros((size, MAX_DEVICES), np.uint8)
+        self.device_model = np.zeros((size, MAX_DEVICES), np.uint8)
+        self.census = np.zeros((size, FORMS), np.int16)
+        self._static = np.zeros(size, np.int64)
+        self.shape_version += 1
+        return True
+
+    def _copy(self, slots: npt.NDArray[np.int64], *, everything: bool) -> None:
+        """Copy slots from the ledger and log those that differ."""
+        ledger = self._ledger
+        steps = ledger.resources.step_array()
+        alloc = ledger.alloc.take(slots, axis=0)[:, : len(self.free)]
+        used = ledger.used.take(slots, axis=0)[:, : len(self.free)]
+        free = ((alloc - used) // steps).clip(-SCAN_LIMIT, SCAN_LIMIT)
+        new_free = np.ascontiguousarray(free.T, dtype=np.int32)
+        renewed = self._static[slots] != ledger.static_version[slots]
+        renewed |= self.generation[slots] != ledger.slots.generation[slots]
+        self.version[slots] = ledger.version[slots]
+        if everything:
+            self.void()
+            renewed[:] = True
+        else:
+            different = renewed | (self.free.take(slots, axis=1) != new_free).any(axis=0)
+            different |= (self.ports.take(slots, axis=1) != ledger.ports.used[slots].T).any(axis=0)
+            with_devices = np.flatnonzero(ledger.devices.ever[slots])
+            if len(with_devices):
+                different[with_devices] |= self._devices_differ(slots[with_devices])
+            slots, new_free = slots[different], new_free[:, different]
+            alloc, renewed = alloc[different], renewed[different]
+        if len(slots) == 0:
+            return
+        self.free[:, slots] = new_free
+        self.ports[:, slots] = ledger.ports.used[slots].T
+        with_devices = slots[ledger.devices.ever[slots]]
+        if len(with_devices):
+            self.device_free[with_devices] = ledger.devices.free[with_devices]
+            self.census[with_devices] = ledger.devices.census[with_devices]
+        if renewed.any():
+            self._renew(slots[renewed], alloc[renewed] // steps)
+        if not everything:
+            self.append(slots)
+
+    def _devices_differ(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """bool[k]: slots whose devices are used otherwise in the ledger."""
+        devices = self._ledger.devices
+        differ: npt.NDArray[np.bool_] = (self.device_free[slots] != devices.free[slots]).any(axis=1)
+        differ |= (self.census[slots] != devices.census[slots]).any(axis=1)
+        return differ
+
+    def _renew(self, slots: npt.NDArray[np.int64], steps: npt.NDArray[np.int64]) -> None:
+        """Copy what changes with a node and not with its pods; ``steps`` it may give."""
+        ledger = self._ledger
+        new_alloc = steps.clip(0, SCAN_LIMIT).astype(np.int32).T
+        self.alloc[:, slots] = new_alloc
+        with np.errstate(divide="ignore"):
+            self.percent[:, slots] = np.where(
+                new_alloc > 0, np.float32(100) / new_alloc.astype(np.float32), np.float32(0)
+            )
+        self.live[slots] = ledger.slots.live[slots]
+        self.generation[slots] = ledger.slots.generation[slots]
+        self.device_kind[slots] = ledger.devices.kind[slots]
+        self.device_model[slots] = ledger.devices.model[slots]
+        self._static[slots] = ledger.static_version[slots]

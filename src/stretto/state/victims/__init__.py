@@ -1,0 +1,1 @@
+"""The victim index: which pods a preemptor could evict on each node, by priority."""

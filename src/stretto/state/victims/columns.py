@@ -1,0 +1,173 @@
+"""The columns of the index of victims: entries by importance, and sums by band.
+
+Made here in one go from the rows of all pods; ``state.victims.index`` keeps them from then on.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.victims.rules import NOBODY
+
+MOST_BANDS: Final = 64
+"""Priorities told apart in the sums; kube-scheduler's users have a handful."""
+FIRST_WIDTH: Final = 16
+"""Pods of a slot that there is room for at first."""
+MAY_BE_ASKED, NOMINEE, LEAVING, KEPT = 0, 1, 2, 3
+"""Kinds of entries: a running pod, a claim that waits for its own victims, a pod that leaves,
+and (never entered) a pod that may not be asked."""
+NO_BUDGET: Final = 0
+"""Number of the empty set of budgets."""
+
+
+class Entries(NamedTuple):
+    """Who could leave, slot by slot, the most important first."""
+
+    #: int32[slot]: entries of the slot.
+    length: npt.NDArray[np.int32]
+    #: int32[slot]: how many of them are claims that wait or pods that leave.
+    odd: npt.NDArray[np.int32]
+    #: int32[slot, k]: rows.
+    row: npt.NDArray[np.int32]
+    #: int32[slot, k]: priorities, descending.
+    priority: npt.NDArray[np.int32]
+    #: float64[slot, k]: starts, ascending within a priority.
+    start: npt.NDArray[np.float64]
+    #: int32[slot, k]: numbers of what they take (``Victims.asks``).
+    ask: npt.NDArray[np.int32]
+    #: uint8[slot, k]: ``MAY_BE_ASKED``, ``NOMINEE`` or ``LEAVING``.
+    kind: npt.NDArray[np.uint8]
+    #: int32[slot, k]: numbers of sets of budgets; 0 for none.
+    budget: npt.NDArray[np.int32]
+
+
+class Sums(NamedTuple):
+    """What is free, and what would be."""
+
+    #: int64[resource, slot]: free now; negative where claims wait for victims.
+    free: npt.NDArray[np.int64]
+    #: int64[band, resource, slot]: what entries up to a band take together; claims that wait and
+    #: pods that leave cost nothing and count from the lowest band on.
+    below: npt.NDArray[np.int64]
+    #: The same without those that a budget surely protects; the same array without budgets.
+    safe: npt.NDArray[np.int64]
+    #: int64[band]: highest priority of each band, ascending.
+    edges: npt.NDArray[np.int64]
+
+
+class Counted(NamedTuple):
+    """Rows that are to be entered, with what an entry says of each; all of one length."""
+
+    #: int32[row]: slots.
+    slot: npt.NDArray[np.int32]
+    #: int64[row]: the rows.
+    row: npt.NDArray[np.int64]
+    #: int32[row]: priorities.
+    priority: npt.NDArray[np.int32]
+    #: float64[row]: starts.
+    start: npt.NDArray[np.float64]
+    #: int32[row]: numbers of what they take.
+    ask: npt.NDArray[np.int32]
+    #: uint8[row]: kinds.
+    kind: npt.NDArray[np.uint8]
+    #: int32[row]: numbers of sets of budgets.
+    budget: npt.NDArray[np.int32]
+
+    @staticmethod
+    def none() -> "Counted":
+        """No row."""
+        ints, rows = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        return Counted(ints, rows, ints, np.zeros(0), ints, np.zeros(0, np.uint8), ints)
+
+
+def fill_entries(counted: Counted, size: int) -> Entries:
+    """Entries of so many slots."""
+    length = np.bincount(counted.slot, minlength=size).astype(np.int32)
+    width = FIRST_WIDTH
+    while width < int(length.max(initial=0)):
+        width *= 2
+    special = counted.kind != MAY_BE_ASKED
+    made = Entries(
+        length,
+        np.bincount(counted.slot[special], minlength=size).astype(np.int32),
+        np.zeros((size, width), np.int32),
+        np.zeros((size, width), np.int32),
+        np.zeros((size, width)),
+        np.zeros((size, width), np.int32),
+        np.zeros((size, width), np.uint8),
+        np.zeros((size, width), np.int32),
+    )
+    order = np.lexsort((counted.row, counted.start, -counted.priority, counted.slot))
+    slots = counted.slot[order]
+    at = np.arange(len(slots)) - (np.cumsum(length) - length)[slots]
+    columns: Sequence[npt.NDArray[Any]] = made[2:]
+    sources: Sequence[npt.NDArray[Any]] = counted[1:]
+    for column, values in zip(columns, sources, strict=True):
+        column[slots, at] = values[order]
+    return made
+
+
+def broadened(old: Entries) -> Entries:
+    """The same entries with room for twice as many a slot."""
+    wide = [np.concatenate([each, np.zeros_like(each)], axis=1) for each in old[2:]]
+    return Entries(old.length, old.odd, *wide)
+
+
+def fill_sums(
+    counted: Counted,
+    asks: npt.NDArray[np.int64],
+    safe: npt.NDArray[np.bool_] | None,
+    size: int,
+) -> Sums:
+    """Sums of so many slots, nothing free yet.
+
+    Args:
+        counted: the rows.
+        asks: int64[ask, resource].
+        safe: bool[set]: whether each budget of a set would let somebody go; ``None`` where there
+            is no budget.
+        size: number of slots.
+    """
+    edges = edges_of(counted.priority)
+    resources = asks.shape[1]
+    bands = np.searchsorted(edges, counted.priority)
+    bands[counted.kind != MAY_BE_ASKED] = 0
+    below = np.zeros((len(edges), resources, size), np.int64)
+    kept = below.copy() if safe is not None else below
+    for resource in range(resources):
+        amounts = asks[counted.ask, resource]
+        np.add.at(below[:, resource], (bands, counted.slot), amounts)
+        if safe is not None:
+            may = safe[counted.budget]
+            np.add.at(kept[:, resource], (bands[may], counted.slot[may]), amounts[may])
+    np.cumsum(below, axis=0, out=below)
+    if safe is not None:
+        np.cumsum(kept, axis=0, out=kept)
+    return Sums(np.zeros((resources, size), np.int64), below, kept, edges)
+
+
+def most_of(
+    counted: Counted, sets: Sequence[tuple[int, ...]], budgets: int
+) -> npt.NDArray[np.int64]:
+    """int64[budget]: how many pods of a budget one slot has at most."""
+    found = np.zeros(budgets, np.int64)
+    for budget in range(budgets):
+        numbers = [number for number, each in enumerate(sets) if budget in each]
+        if numbers:
+            slots = counted.slot[np.isin(counted.budget, numbers)]
+            found[budget] = np.bincount(slots).max(initial=0)
+    return found
+
+
+def edges_of(priorities: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """The highest priority of each band: every priority, or neighbours together.
+
+    Where neighbours share a band, the last one has no end, so that new priorities have a place.
+    """
+    found = np.unique(priorities).astype(np.int64)
+    if len(found) <= MOST_BANDS:
+        return found
+    kept = found[np.linspace(0, len(found) - 1, MOST_BANDS).astype(np.int64)]
+    return np.append(kept[:-1], NOBODY)

@@ -1,0 +1,383 @@
+"""Who could leave each node, by importance, with sums that say at once what that would free.
+
+For every slot the pods that may be asked to leave stand in the order of their importance (priority,
+then start), and ``below[band][resource][slot]`` is what all of them up to a priority band take
+together. So the lowest band at which a node would do is found by comparing columns, and only nodes
+that could win are looked at pod by pod (``framework.kernels.victims.search``, ``victims_numpy``).
+
+A band is one priority; where there are more than ``MOST_BANDS``, neighbours share one, and the sums
+are bounds. The index follows the cluster by the log of rows: each row that changed is taken out as
+it was counted and put back as it is, which costs the same however many pods there are.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.rows.pods import NO_SLOT
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.columns import (
+    KEPT,
+    MAY_BE_ASKED,
+    NO_BUDGET,
+    Counted,
+    Entries,
+    Sums,
+    broadened,
+    fill_entries,
+    fill_sums,
+    most_of,
+)
+from stretto.state.victims.rules import NOBODY, PreemptionRules
+from stretto.state.victims.standing import Kinds
+
+
+class Victims:
+    """The index of one cluster under one profile's rules."""
+
+    def __init__(self, cluster: Cluster, rules: PreemptionRules, budgets: BudgetLedger) -> None:
+        """An empty index; the first ``sync`` fills it."""
+        #: int64[ask, resource]: what one pod takes, by number.
+        self.asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
+        #: Sets of budgets by number.
+        self.sets: list[tuple[int, ...]] = [()]
+        #: Slots that changed, for those who keep what they computed: see ``head``.
+        self.log: list[int] = []
+        #: Rises when everything was counted anew: nothing that was kept holds.
+        self.epoch = 0
+        #: int64[resource]: no pod that may be asked takes more.
+        self.largest: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: int64[budget]: no slot has more pods of it.
+        self.most: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        #: Budgets left, as the entries' sums know it.
+        self.left: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._cluster = cluster
+        self._kinds = Kinds(cluster, rules)
+        self._budgets = budgets
+        self._set_numbers: dict[tuple[int, ...], int] = {(): NO_BUDGET}
+        self._ask_numbers: dict[bytes, int] = {}
+        self._class_asks: dict[int, tuple[int, int]] = {}
+        self._position = -1
+        self._ledger_position = -1
+        self._shape = (0, 0)
+        self._budget_epoch = -1
+        self._at: npt.NDArray[np.int32] = np.full(0, NO_SLOT, np.int32)
+        self._dirty_rows: set[int] = set()
+        self._dirty_slots: set[int] = set()
+        nothing = Counted.none()
+        #: Who could leave.
+        self.entries: Entries = fill_entries(nothing, 0)
+        #: What that would free.
+        self.sums: Sums = fill_sums(nothing, self.asks[:, :0], None, 0)
+
+    # ------------------------------------------------------------ keeping step
+
+    def sync(self, now: float) -> None:
+        """Bring the index up to date; what was tried out since the last time is forgotten."""
+        cluster = self._cluster
+        self._budgets.sync()
+        changed = cluster.pods.log.since(self._position) if self._position >= 0 else None
+        self._position = cluster.pods.log.head
+        cluster.ledger.widen()
+        shape = (cluster.ledger.slots.size, len(cluster.ledger.resources))
+        stale = self._budgets.epoch != self._budget_epoch or shape != self._shape
+        if changed is None or stale or len(changed) > len(cluster.pods) // 4 + 4096:
+            self._rebuild(now)
+            return
+        rows = self._dirty_rows
+        self._dirty_rows = set()
+        rows.update(changed.tolist())
+        rows.update(self._kinds.thawed(now))
+        rows.update(self._flipped())
+        if not self._know_bands(rows):
+            self._rebuild(now)
+            return
+        self._grow_rows()
+        for row in rows:
+            self._take_out(row)
+        for row in sorted(rows):
+            self._put_in(row, now)
+        self._follow_ledger()
+
+    def take(self, rows: Sequence[int], slot: int, ask: int) -> None:
+        """Try out: these leave their nodes, and a pod that takes ``ask`` gets room on a slot."""
+        for row in rows:
+            self._free_up(int(self._at[row]), self.asks_of(row), 1)
+            self._take_out(row)
+        self._free_up(slot, ask, -1)
+        self._dirty_rows.update(rows)
+
+    def untake(self, rows: Sequence[int], slot: int, ask: int, now: float) -> None:
+        """Take back what was tried out."""
+        self._free_up(slot, ask, 1)
+        for row in rows:
+            self._put_in(row, now)
+            self._free_up(int(self._at[row]), self.asks_of(row), -1)
+
+    def taken(self, rows: Sequence[int], slots: Sequence[int]) -> None:
+        """What ``take`` does was done to the columns by a kernel: these are out of them."""
+        self._at[np.array(rows, np.int64)] = NO_SLOT
+        self._dirty_rows.update(rows)
+        self._dirty_slots.update(slots)
+        self.log.extend(slots)
+
+    def spare(self, rows: Iterable[int]) -> None:
+        """Try out: these may not be asked."""
+        for row in rows:
+            self._take_out(row)
+            self._dirty_rows.add(row)
+
+    def claim(self, slots: npt.NDArray[np.int32], class_ids: npt.NDArray[np.int32]) -> None:
+        """Try out: pods are placed without anybody leaving."""
+        if len(slots):
+            amounts = self.asks[self._ask_numbers_of(class_ids), : len(self.sums.free)]
+            np.subtract.at(self.sums.free.T, slots, amounts)
+            self._dirty_slots.update(slots.tolist())
+            self.log.extend(slots.tolist())
+
+    def _free_up(self, slot: int, ask: int, sign: int) -> None:
+        """More (or with ``sign`` -1 less) is free on a slot, until the next ``sync``."""
+        self.sums.free[:, slot] += sign * self.asks[ask, : len(self.sums.free)]
+        self._dirty_slots.add(slot)
+        self.log.append(slot)
+
+    # ------------------------------------------------------------ numbers
+
+    def asks_of(self, row: int) -> int:
+        """The number of what a pod takes."""
+        return self.ask_number(int(self._cluster.pods.class_id[row]))
+
+    def ask_number(self, class_id: int) -> int:
+        """The number of what pods of a class take: never given to something else."""
+        serial = self._cluster.classes.serial(class_id)
+        known = self._class_asks.get(class_id)
+        if known is not None and known[0] == serial:
+            return known[1]
+        amounts = self._cluster.classes.asks(np.array([class_id], np.int32))[0]
+        self._widen_asks(len(amounts))
+        key = amounts.tobytes().rstrip(b"\0")
+        number = self._ask_numbers.setdefault(key, len(self._ask_numbers))
+        if number == len(self.asks):
+            self.asks = np.vstack([self.asks, np.zeros_like(self.asks)])
+        self.asks[number] = 0
+        self.asks[number, : len(amounts)] = amounts
+        self._class_asks[class_id] = serial, number
+        return number
+
+    def band_of(self, priority: int) -> int:
+        """The band that a priority belongs to."""
+        return int(np.searchsorted(self.sums.edges, priority))
+
+    def bands_below(self, priority: int) -> int:
+        """How many bands may hold something below a priority."""
+        edges = self.sums.edges
+        found = int(np.searchsorted(edges, priority))
+        return min(found + 1, len(edges)) if _is_merged(edges) else found
+
+    # ------------------------------------------------------------ one row
+
+    def _take_out(self, row: int) -> None:
+        """Take a row out as it was counted."""
+        slot = int(self._at[row]) if row < len(self._at) else NO_SLOT
+        if slot == NO_SLOT:
+            return
+        self._at[row] = NO_SLOT
+        entries = self.entries
+        count = int(entries.length[slot])
+        at = int(np.flatnonzero(entries.row[slot, :count] == row)[0])
+        self._add(slot, at, -1)
+        for column in entries[2:]:
+            column[slot, at : count - 1] = column[slot, at + 1 : count]
+        entries.length[slot] = count - 1
+        self.log.append(slot)
+
+    def _put_in(self, row: int, now: float) -> None:
+        """Put a row in as it is."""
+        pods = self._cluster.pods
+        kind = self._kinds.of(row, now)
+        if kind is None:
+            return
+        slot = int(pods.slot[row])
+        entries = self.entries
+        count = int(entries.length[slot])
+        if count == entries.row.shape[1]:
+            entries = self.entries = broadened(entries)
+        place = (-int(pods.priority[row]), float(pods.started[row]), row)
+        at = self._place(slot, count, place)
+        for column in entries[2:]:
+            column[slot, at + 1 : count + 1] = column[slot, at:count]
+        entries.row[slot, at] = row
+        entries.priority[slot, at] = pods.priority[row]
+        entries.start[slot, at] = pods.started[row]
+        entries.ask[slot, at] = self.asks_of(row)
+        entries.kind[slot, at] = kind
+        entries.budget[slot, at] = self._set_of(row) if kind == MAY_BE_ASKED else NO_BUDGET
+        entries.length[slot] = count + 1
+        self._at[row] = slot
+        self._add(slot, at, 1)
+        self._count_budgets(slot, at)
+        if kind == MAY_BE_ASKED:
+            amounts = self.asks[entries.ask[slot, at], : len(self.largest)]
+            np.maximum(self.largest, amounts, out=self.largest)
+        self.log.append(slot)
+
+    def _place(self, slot: int, count: int, place: tuple[int, float, int]) -> int:
+        """Where a row belongs among the entries of a slot."""
+        entries, low, high = self.entries, 0, count
+        while low < high:
+            middle = (low + high) // 2
+            other = (
+                -int(entries.priority[slot, middle]),
+                float(entries.start[slot, middle]),
+                int(entries.row[slot, middle]),
+            )
+            low, high = (middle + 1, high) if other < place else (low, middle)
+        return low
+
+    def _add(self, slot: int, at: int, sign: int) -> None:
+        """Count an entry in the sums, or no more."""
+        entries, sums = self.entries, self.sums
+        costs = entries.kind[slot, at] == MAY_BE_ASKED
+        band = self.band_of(int(entries.priority[slot, at])) if costs else 0
+        if not costs:
+            entries.odd[slot] += sign
+        amounts = sign * self.asks[entries.ask[slot, at], : len(sums.free)]
+        sums.below[band:, :, slot] += amounts
+        if sums.safe is not sums.below and self._is_safe(int(entries.budget[slot, at])):
+            sums.safe[band:, :, slot] += amounts
+
+    def counted_as_safe(self) -> npt.NDArray[np.uint8]:
+        """uint8[set]: sets that the safe sums count; empty where these are all sums."""
+        if self.sums.safe is self.sums.below:
+            return np.zeros(0, np.uint8)
+        return np.array([self._is_safe(n) for n in range(len(self.sets))], np.uint8)
+
+    def _count_budgets(self, slot: int, at: int) -> None:
+        """Follow how many pods of one budget a slot has at most."""
+        number = int(self.entries.budget[slot, at])
+        if number == NO_BUDGET:
+            return
+        here = self.entries.budget[slot, : int(self.entries.length[slot])].tolist()
+        for budget in self.sets[number]:
+            count = sum(budget in self.sets[each] for each in here)
+            self.most[budget] = max(int(self.most[budget]), count)
+
+    def _is_safe(self, number: int) -> bool:
+        """Whether each budget of a set would let somebody go."""
+        return all(self.left[budget] > 0 for budget in self.sets[number])
+
+    def _set_of(self, row: int) -> int:
+        numbers = self._budgets.of_row(row)
+        found = self._set_numbers.get(numbers)
+        if found is None:
+            found = self._set_numbers[numbers] = len(self.sets)
+            self.sets.append(numbers)
+        return found
+
+    # ------------------------------------------------------------ what changed by itself
+
+    def _flipped(self) -> Iterable[int]:
+        """Rows whose budgets have come to let nobody go, or somebody again."""
+        before, after = self.left > 0, self._budgets.left > 0
+        rows: list[int] = []
+        changed = np.flatnonzero(self.left != self._budgets.left)
+        if len(changed):
+            wanted = {n for n, each in enumerate(self.sets) if set(each) & set(changed.tolist())}
+            held = np.isin(self.entries.budget, list(wanted))
+            held &= np.arange(held.shape[1])[None, :] < self.entries.length[:, None]
+            self.log.extend(np.flatnonzero(held.any(axis=1)).tolist())
+            if (before != after).any():
+                rows = self.entries.row[held].tolist()
+                for row in rows:  # as they were counted, while the old allowances stand
+                    self._take_out(row)
+        self.left = self._budgets.left.copy()
+        return rows
+
+    def _follow_ledger(self) -> None:
+        ledger = self._cluster.ledger
+        changed = ledger.changes_since(self._ledger_position)
+        self._ledger_position = ledger.head
+        if changed is None:
+            slots = np.arange(self._shape[0])
+        else:
+            slots = np.unique(np.concatenate([changed, list(self._dirty_slots)]).astype(np.int64))
+        self._dirty_slots.clear()
+        width = self._shape[1]
+        self.sums.free[:, slots] = (ledger.alloc[slots, :width] - ledger.used[slots, :width]).T
+        self.log.extend(slots.tolist())
+
+    def _know_bands(self, rows: Iterable[int]) -> bool:
+        """Whether the bands there are will do for these rows."""
+        edges = self.sums.edges
+        if _is_merged(edges):
+            return True
+        index = np.fromiter(rows, np.int64)
+        pods = self._cluster.pods
+        placed = index[pods.slot[index] != NO_SLOT]
+        return bool(np.isin(pods.priority[placed], edges).all())
+
+    def _rebuild(self, now: float) -> None:
+        """Count everything anew."""
+        cluster = self._cluster
+        pods, ledger = cluster.pods, cluster.ledger
+        size, resources = ledger.slots.size, len(ledger.resources)
+        self._widen_asks(resources)
+        self._shape, self._budget_epoch = (size, resources), self._budgets.epoch
+        self._ledger_position = ledger.head
+        self.sets, self._set_numbers = [()], {(): NO_BUDGET}
+        self._kinds.clear()
+        self._dirty_rows.clear()
+        self._dirty_slots.clear()
+        self.left = self._budgets.left.copy()
+        self.epoch += 1
+        self.log.clear()
+        rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
+        kinds = self._kinds.of_many(rows, now)
+        rows, kinds = rows[kinds != KEPT], kinds[kinds != KEPT]
+        self._grow_rows()
+        self._at[:] = NO_SLOT
+        self._at[rows] = pods.slot[rows]
+        numbers = self._ask_numbers_of(pods.class_id[rows])
+        sets = np.zeros(len(rows), np.int32)
+        if self._budgets.budgets:
+            asked = kinds == MAY_BE_ASKED
+            sets[asked] = self._sets_of(rows[asked])
+        counted = Counted(
+            pods.slot[rows], rows, pods.priority[rows], pods.started[rows], numbers, kinds, sets
+        )
+        self.entries = fill_entries(counted, size)
+        asked = np.unique(numbers[kinds == MAY_BE_ASKED])
+        self.largest = self.asks[asked, :resources].max(axis=0, initial=0)
+        self.most = most_of(counted, self.sets, len(self._budgets.budgets))
+        safe = np.array([self._is_safe(number) for number in range(len(self.sets))], np.bool_)
+        self.sums = fill_sums(
+            counted, self.asks[:, :resources], safe if self._budgets.budgets else None, size
+        )
+        self.sums.free[:] = (ledger.alloc[:size, :resources] - ledger.used[:size, :resources]).T
+
+    def _ask_numbers_of(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        found, back = np.unique(class_ids, return_inverse=True)
+        return np.array([self.ask_number(int(each)) for each in found], np.int32)[back]
+
+    def _sets_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        tags = self._cluster.pods.tag[rows]
+        _, first, back = np.unique(tags, return_index=True, return_inverse=True)
+        return np.array([self._set_of(int(rows[at])) for at in first], np.int32)[back]
+
+    def _grow_rows(self) -> None:
+        missing = len(self._cluster.pods.state) - len(self._at)
+        if missing > 0:
+            self._at = np.concatenate([self._at, np.full(missing, NO_SLOT, np.int32)])
+
+    def _widen_asks(self, resources: int) -> None:
+        missing = resources - self.asks.shape[1]
+        if missing > 0:
+            more = np.zeros((len(self.asks), missing), np.int64)
+            self.asks = np.hstack([self.asks, more])
+
+
+def _is_merged(edges: npt.NDArray[np.int64]) -> bool:
+    """Whether neighbouring priorities share bands."""
+    return len(edges) > 0 and int(edges[-1]) >= NOBODY

@@ -1,0 +1,65 @@
+"""What a queue's reclaim must know of nodes: what would fit if others left, who may go."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+from stretto.state.cluster.cluster import Cluster
+from stretto.state.queries.fit_after import fits_after
+from stretto.state.queries.numa_after import claims_for
+from stretto.state.victims.budgets import BudgetLedger
+from stretto.state.victims.rules import PreemptionRules, guard_of
+
+
+class Floor:
+    """Reads a cluster under one profile's rules."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        rules: PreemptionRules,
+        eligible: Callable[[int, int], bool],
+        room: Callable[[int], int],
+        budgets: BudgetLedger,
+    ) -> None:
+        """Read this cluster.
+
+        Args:
+            cluster: the cluster.
+            rules: who may be asked to leave.
+            eligible: (class id, slot) to whether static rules let the class onto the slot.
+            room: class id to an upper bound of how many pods of it fit now.
+            budgets: what is left of the disruption budgets.
+        """
+        #: Class id to an upper bound of how many pods of it fit now.
+        self.room: Callable[[int], int] = room
+        #: (row, slot, rows that go) to whether volumes and other pods would let a pod there then.
+        self.would_stand: Callable[[int, int, Collection[int]], bool] = lambda *_: True
+        self._cluster = cluster
+        self._rules = rules
+        self._eligible = eligible
+        self._budgets = budgets
+
+    def may_leave(self, row: int, now: float) -> bool:
+        """Whether a pod may be asked to leave, as far as that depends on it alone."""
+        return guard_of(self._cluster, self._rules, row, now) is None and self.may_all_leave([row])
+
+    def may_all_leave(self, rows: Sequence[int]) -> bool:
+        """Whether disruption budgets let these pods go together."""
+        return not self._budgets or not self._budgets.violating(rows)
+
+    def sync(self) -> None:
+        """Bring budgets up to date: before a round of questions."""
+        self._budgets.sync()
+
+    def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
+        """Whether pods of these classes fit a slot once these rows have gone."""
+        cluster = self._cluster
+        if slot < 0 or cluster.nodes.live[slot] == 0 or cluster.nodes.unschedulable[slot]:
+            return False
+        kinds = Counter(classes)
+        if not all(self._eligible(class_id, slot) for class_id in kinds):
+            return False
+        masks = claims_for(cluster, slot, classes, going)
+        if masks is None:
+            return False
+        return fits_after(cluster, slot, list(zip(classes, masks, strict=True)), going)

@@ -1,0 +1,1 @@
+"""Messages between dispatcher, scheduler and binder: units, claims, plans, verdicts."""

@@ -1,0 +1,1 @@
+"""The embedded stores: in memory, and durable in one SQLite file."""

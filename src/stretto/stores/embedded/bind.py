@@ -1,0 +1,148 @@
+"""Drafting the two verbs of pods: binds, alone or a whole unit together, and evictions.
+
+Binding is the hot path of the store: runs of pods at once, no copy of a body, records of a few
+words.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise, repeat
+
+from stretto.api.wire.kinds import POD
+from stretto.base.arrays import WORTHWHILE
+from stretto.stores.embedded.disruption import Budgets
+from stretto.stores.embedded.table import Draft
+from stretto.stores.embedded.update import leave, not_found
+from stretto.stores.store import (
+    Bind,
+    Code,
+    Event,
+    EventType,
+    Eviction,
+    Outcome,
+    Record,
+    Replies,
+    Reply,
+    UnitReplies,
+)
+
+
+def draft_binds(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies:
+    """Bind pods to nodes, each for itself."""
+    if len(binds) >= WORTHWHILE:
+        bound = _bind_all(draft, binds, nodes)
+        if bound is not None:
+            return bound
+    return [_bind_one(draft, bind, nodes) for bind in binds]
+
+
+def _bind_one(draft: Draft, bind: Bind, nodes: Mapping[str, Record]) -> Reply:
+    """Bind one pod, or say why it cannot be bound."""
+    old = draft.find(bind.namespace, bind.name)
+    if old is None:
+        return not_found(draft, bind.namespace, bind.name)
+    if old.uid != bind.uid:
+        return _namesake(old)
+    if old.node or old.deleting or bind.node not in nodes:
+        return _not_bound(bind, old)
+    return Reply(Outcome.OK, record=draft.put(old, _bound(old, bind, draft.version + 1), bind=True))
+
+
+def _bind_all(draft: Draft, binds: Sequence[Bind], nodes: Mapping[str, Record]) -> Replies | None:
+    """Bind pods of one namespace that all can be bound; ``None`` where one of them cannot."""
+    namespaces = {bind.namespace for bind in binds}
+    if len(namespaces) != 1:
+        return None
+    (namespace,) = namespaces
+    names = [bind.name for bind in binds]
+    if draft.staged.get(namespace) or len(set(names)) < len(names):
+        return None
+    found = list(map(draft.table.spaces.get(namespace, {}).get, names))
+    olds = [old for old in found if old is not None and not (old.node or old.deleting)]
+    if len(olds) < len(binds) or [old.uid for old in olds] != [bind.uid for bind in binds]:
+        return None
+    if not nodes.keys() >= {bind.node for bind in binds}:
+        return None
+    versions = range(draft.version + 1, draft.version + 1 + len(binds))
+    records = list(map(_bound, olds, binds, versions))
+    draft.staged.setdefault(namespace, {}).update(zip(names, records, strict=True))
+    draft.events += map(Event, repeat(EventType.MODIFIED), records, repeat(None), repeat(True))
+    draft.olds += olds
+    draft.version = versions[-1]
+    return list(map(Reply, repeat(Outcome.OK), repeat(Code.NONE), repeat(""), records))
+
+
+def _bound(old: Record, bind: Bind, version: int) -> Record:
+    """A pod's record once it is bound; the body stays shared."""
+    notes = None if bind.annotations is None else dict(bind.annotations)
+    return Record(
+        POD, old.namespace, old.name, old.uid, version, old.body, bind.node, notes, old.created
+    )
+
+
+def draft_units(
+    draft: Draft, units: Sequence[Sequence[Bind]], nodes: Mapping[str, Record]
+) -> UnitReplies:
+    """Bind units, each with all of its pods or with none."""
+    bound = _bind_all(draft, [bind for unit in units for bind in unit], nodes)
+    if bound is not None:
+        ends = accumulate(map(len, units), initial=0)
+        return [bound[start:stop] for start, stop in pairwise(ends)]
+    answers = []
+    for unit in units:
+        mark = len(draft.events)
+        replies = draft_binds(draft, unit, nodes)
+        failed = None
+        if len(draft.events) < mark + len(unit):  # one of them at least makes no new record
+            failed = next((reply for reply in replies if reply.outcome is not Outcome.OK), None)
+        if failed is not None:
+            draft.rewind(mark)
+            replies = [_left_out(reply, failed) for reply in replies]
+        answers.append(replies)
+    return answers
+
+
+def draft_evictions(
+    draft: Draft, evictions: Sequence[Eviction], budgets: Budgets, now: str
+) -> Replies:
+    """Let pods go as far as their disruption budgets allow."""
+    replies: Replies = []
+    for eviction in evictions:
+        old = draft.find(eviction.namespace, eviction.name)
+        if old is None:
+            replies.append(not_found(draft, eviction.namespace, eviction.name))
+            continue
+        if old.uid != eviction.uid:
+            replies.append(_namesake(old))
+            continue
+        refusal = budgets.refusal(old)
+        if refusal is not None:
+            replies.append(refusal)
+            continue
+        budgets.spend(old)
+        replies.append(Reply(Outcome.OK, record=leave(draft, old, now)))
+    return replies
+
+
+def _not_bound(bind: Bind, old: Record) -> Reply:
+    """The answer to a bind of a pod that has a node or leaves, or to a node that is not there."""
+    if old.node == bind.node:
+        return Reply(Outcome.OK, record=old)
+    if old.node or old.deleting:
+        state = f"bound to {old.node}" if old.node else "being deleted"
+        text = f"pod {old.namespace}/{old.name} is {state}; let its claim go"
+        return Reply(Outcome.CONFLICT, Code.CONFLICT, text, old)
+    text = f"node {bind.node} was not found; place pod {old.namespace}/{old.name} again"
+    return Reply(Outcome.REFUSED, Code.NOT_FOUND, text, old)
+
+
+def _namesake(old: Record) -> Reply:
+    text = f"pod {old.namespace}/{old.name} is another one now, with uid {old.uid}"
+    return Reply(Outcome.CONFLICT, Code.CONFLICT, text, old)
+
+
+def _left_out(reply: Reply, failed: Reply) -> Reply:
+    """The answer to a pod that could have been bound, but not its whole unit."""
+    if reply.outcome is not Outcome.OK:
+        return reply
+    text = f"not bound, because its unit could not be bound as a whole: {failed.message}"
+    return Reply(Outcome.CONFLICT, Code.CONFLICT, text)

@@ -1,0 +1,164 @@
+"""Drafting new objects: a hot path of the store. A pod is decoded here once, for everybody."""
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stretto.api.types.heads import ObjectHead, PodHead
+from stretto.api.wire.kinds import POD
+from stretto.api.wire.names import is_dns_subdomain
+from stretto.base.arrays import WORTHWHILE
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.stores.embedded.admission import DEFAULT_NAMESPACE, decode_object, made_up, place_of
+from stretto.stores.embedded.table import Draft
+from stretto.stores.embedded.templates import Patterns
+from stretto.stores.embedded.update import invalid
+from stretto.stores.store import Code, Event, EventType, Outcome, Record, Replies, Reply
+
+NAME_TRIES: Final = 8
+"""How often a made-up name is made anew when it is taken, as an API server does."""
+
+IDENTITY_CHARS: Final = 24
+"""Characters of a uid that all objects of a store share; the version at birth follows."""
+
+
+_ENDS: Final = [f"{number:03x}" for number in range(1 << 12)]
+"""The last three digits of versions."""
+
+
+class Birth(msgspec.Struct, frozen=True, gc=False):
+    """What new objects get from their store."""
+
+    #: First characters of every uid.
+    identity: str
+    #: RFC 3339 time.
+    created: str
+    #: Where endings of made-up names come from.
+    rng: Rng
+    #: What reads the pods.
+    patterns: Patterns
+
+
+class Born(NamedTuple):
+    """New objects by columns."""
+
+    #: Their names.
+    names: Sequence[str]
+    #: Their JSON.
+    bodies: Sequence[bytes]
+    #: What was read of each pod; ``None`` for other kinds.
+    heads: Sequence[PodHead | None]
+
+
+def draft_births(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies:
+    """Add objects. A uid is the store's identity and a version, which no other object ever has."""
+    if draft.table.kind == POD and len(bodies) >= WORTHWHILE:
+        drafted_at_once = _draft_pods(draft, bodies, birth)
+        if drafted_at_once is not None:
+            return drafted_at_once
+    return [_draft_one(draft, body, birth) for body in bodies]
+
+
+def _draft_one(draft: Draft, body: bytes, birth: Birth) -> Reply:
+    """Add one object, or say why it cannot be added."""
+    kind, pod = draft.table.kind, None
+    head: PodHead | ObjectHead
+    try:
+        if kind == POD:
+            given, pod = birth.patterns.read_one(body)
+            head = pod
+        else:
+            head = decode_object(kind, body)
+            given = head.metadata.name
+        namespace, name = place_of(kind, given, head, birth.rng)
+    except InputError as error:
+        return invalid(error)
+    old = draft.find(namespace, name)
+    if old is not None:
+        free = "" if given else _free_name(draft, namespace, head, birth.rng)
+        if not free:
+            return _taken(old)
+        name = free
+    ending = (pod and pod.metadata.deletion_timestamp) or ""
+    return _add(draft, birth, namespace, Born([name], [body], [pod]), ending)[0]
+
+
+def _draft_pods(draft: Draft, bodies: Sequence[bytes], birth: Birth) -> Replies | None:
+    """Add sound pods of one namespace, all of them new; ``None`` where they are anything else."""
+    try:
+        names, heads = birth.patterns.read(bodies)
+    except InputError:
+        return None
+    apart = [head.metadata for head in dict(zip(map(id, heads), heads, strict=True)).values()]
+    namespaces, unchecked = {meta.namespace for meta in apart}, [meta.name for meta in apart]
+    if len(namespaces) != 1 or not all(names) or not all(map(_is_sound, unchecked)):
+        return None
+    if any(meta.deletion_timestamp for meta in apart):
+        return None
+    namespace = namespaces.pop() or DEFAULT_NAMESPACE
+    taken = draft.table.spaces.get(namespace, {})
+    if not taken.keys().isdisjoint(names) or len(set(names)) < len(names):
+        return None
+    return _add(draft, birth, namespace, Born(names, bodies, heads))
+
+
+def _add(draft: Draft, birth: Birth, namespace: str, born: Born, deleting: str = "") -> Replies:
+    """Add objects whose names are free.
+
+    All of them are born terminating where ``deleting`` says since when.
+    """
+    versions = range(draft.version + 1, draft.version + 1 + len(born.names))
+    nodes = ["" if pod is None else pod.spec.node_name for pod in born.heads]
+    records = list(
+        map(
+            Record,
+            repeat(draft.table.kind),
+            repeat(namespace),
+            born.names,
+            _uids(birth.identity, versions),
+            versions,
+            born.bodies,
+            nodes,
+            repeat(None),
+            repeat(birth.created),
+            repeat(deleting),
+        )
+    )
+    draft.staged.setdefault(namespace, {}).update(zip(born.names, records, strict=True))
+    draft.events += map(Event, repeat(EventType.ADDED), records, born.heads)
+    draft.olds += repeat(None, len(records))
+    draft.version += len(records)
+    return list(map(Reply, repeat(Outcome.OK), repeat(Code.NONE), repeat(""), records))
+
+
+def _uids(identity: str, versions: range) -> list[str]:
+    """The uids of objects born at versions in a row, of which many begin alike."""
+    found: list[str] = []
+    for page in range(versions.start >> 12, (versions.stop + 4095) >> 12):
+        front, first = f"{identity}{page:09x}", page << 12
+        ends = _ENDS[max(0, versions.start - first) : versions.stop - first]
+        found += [front + end for end in ends]
+    return found
+
+
+def _is_sound(name: str) -> bool:
+    """Whether a head names its pod well, or names none because many pods share it."""
+    return not name or is_dns_subdomain(name)
+
+
+def _free_name(draft: Draft, namespace: str, head: PodHead | ObjectHead, rng: Rng) -> str:
+    """Another made-up name, or the empty text where all tries were taken."""
+    for _ in range(NAME_TRIES):
+        name = made_up(head, rng)
+        if draft.find(namespace, name) is None:
+            return name
+    return ""
+
+
+def _taken(old: Record) -> Reply:
+    place = f"{old.namespace}/{old.name}" if old.namespace else old.name
+    text = f"{old.kind.kind} {place} exists already"
+    return Reply(Outcome.CONFLICT, Code.ALREADY_EXISTS, text, old)

@@ -1,0 +1,307 @@
+"""Disruption budgets: how many pods of a set may be down at once by our own doing.
+
+An API server leaves the counting to a controller and reads its status; here the live pods are
+counted when an eviction asks, and the counts are kept up from the pods' history, so that the next
+eviction costs only what has changed. Rules and words are those of Kubernetes' ``policy/v1``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from math import ceil
+from typing import Final
+
+import msgspec
+
+from stretto.api.types.core import PodDisruptionBudgetSpec
+from stretto.api.wire.refusals import refusal
+from stretto.api.wire.selectors import Selector, label_selector
+from stretto.base.errors import InputError, StrettoError, UnknownNameError
+from stretto.stores.embedded.table import Table
+from stretto.stores.facts import OwnerFacts, PodFacts, decode_pod_facts
+from stretto.stores.store import Code, Event, EventType, Outcome, Record, Reply
+
+_PERCENT: Final = re.compile(r"[0-9]{1,3}%")
+_POLICIES: Final = (None, "IfHealthyBudget", "AlwaysAllow")
+_OVER: Final = ("Succeeded", "Failed")
+_UNPROTECTED: Final = (*_OVER, "Pending")
+"""Phases in which a pod serves nobody: Kubernetes evicts it without asking a budget."""
+
+Scale = Callable[[str, OwnerFacts], int | None]
+"""How many pods an owner in a namespace wants; ``None`` where the store does not know it."""
+
+
+class _Body(msgspec.Struct, frozen=True, gc=False):
+    """The part of a budget object that matters here."""
+
+    #: The budget; absent, as Kubernetes allows, it covers no pod.
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+
+
+class Budget(msgspec.Struct, frozen=True, gc=False):
+    """A budget that has been checked and compiled."""
+
+    #: The spec as written.
+    spec: PodDisruptionBudgetSpec
+    #: Which pods of the namespace it covers.
+    selector: Selector
+
+    def desired(self, expected: int) -> int:
+        """How many of the expected pods must stay healthy; all, where the spec says nothing."""
+        if self.spec.max_unavailable is not None:
+            return max(0, expected - _share(self.spec.max_unavailable, expected))
+        if self.spec.min_available is not None:
+            return _share(self.spec.min_available, expected)
+        return expected
+
+
+_DECODER: Final = msgspec.json.Decoder(_Body)
+
+
+def decode_budget(body: bytes) -> Budget:
+    """A budget's JSON, checked as an API server does; bad ones are refused with the path."""
+    try:
+        spec = _DECODER.decode(body).spec
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise refusal(error, body, "poddisruptionbudget") from error
+    if spec.min_available is not None and spec.max_unavailable is not None:
+        raise InputError(
+            "poddisruptionbudget.spec", None, "minAvailable or maxUnavailable, not both"
+        )
+    policy = spec.unhealthy_pod_eviction_policy
+    if policy not in _POLICIES:
+        where = "poddisruptionbudget.spec.unhealthyPodEvictionPolicy"
+        raise InputError(where, policy, "IfHealthyBudget or AlwaysAllow")
+    _check_amount("minAvailable", spec.min_available)
+    _check_amount("maxUnavailable", spec.max_unavailable)
+    try:
+        selector = label_selector(spec.selector, "poddisruptionbudget.spec.selector")
+    except UnknownNameError as error:
+        where = "poddisruptionbudget.spec.selector"
+        raise InputError(where, error.name, f"a label selector: {error}") from error
+    return Budget(spec, selector)
+
+
+def _check_amount(field: str, amount: int | str | None) -> None:
+    """Refuse what is neither a count nor a percentage up to 100."""
+    if amount is None or (isinstance(amount, int) and amount >= 0):
+        return
+    if isinstance(amount, str) and _PERCENT.fullmatch(amount) and int(amount[:-1]) <= 100:
+        return
+    raise InputError(
+        f"poddisruptionbudget.spec.{field}",
+        amount,
+        "a count such as 2, or a percentage such as 50%",
+    )
+
+
+def _share(amount: int | str, whole: int) -> int:
+    """A count, or a percentage of the whole, rounded up as Kubernetes does."""
+    return amount if isinstance(amount, int) else ceil(int(amount[:-1]) * whole / 100)
+
+
+class _Pod(msgspec.Struct, frozen=True, gc=False):
+    """A covered pod, as the counts see it."""
+
+    #: Whether it serves.
+    healthy: bool
+    #: Who manages it, if anybody.
+    owner: OwnerFacts | None
+
+
+class _Tally:
+    """One budget's covered pods as of a position in the pods' history."""
+
+    def __init__(self, record: Record) -> None:
+        #: The budget's record when it was compiled.
+        self.record = record
+        #: The compiled budget.
+        self.budget = decode_budget(record.body)
+        #: How many of the covered pods are healthy.
+        self.healthy = 0
+        #: How many covered pods each owner has.
+        self.owners: Counter[OwnerFacts | None] = Counter()
+        #: Evicted pods that no known owner counts and whose place no new pod has taken: they
+        #: stay expected, or a budget of "one may be down" would let all go, one by one.
+        self.owed = 0
+        #: How far the pods' history has been read; before its start where all must be counted.
+        self.position = -1
+        self._pods: dict[str, _Pod] = {}
+
+    def catch_up(self, pods: Table) -> None:
+        """Bring the counts up to the pods as they are now."""
+        history = pods.history
+        start = self.position - history.dropped
+        if start < 0:
+            self._pods.clear()
+            self.owners.clear()
+            self.healthy = self.owed = 0
+            known: dict[int, PodFacts | None] = {}
+            for record in pods.spaces.get(self.record.namespace, {}).values():
+                key = id(record.body)  # running pods of one template may share their body
+                if key not in known:
+                    known[key] = _facts(record)
+                self._count(record, known[key])
+        else:
+            for event in history.events[start:]:
+                if event.record.namespace == self.record.namespace:
+                    self._see(event)
+        self.position = history.end
+
+    def covers(self, facts: PodFacts) -> bool:
+        """Whether the budget selects a pod."""
+        return self.budget.selector.matches(facts.metadata.labels or {})
+
+    def put(self, uid: str, pod: _Pod | None) -> _Pod | None:
+        """Count a pod as it is now, or no more where it is ``None``; the pod as it was counted."""
+        old = self._pods.pop(uid, None)
+        if old is not None:
+            self.healthy -= old.healthy
+            self.owners[old.owner] -= 1
+            if not self.owners[old.owner]:
+                del self.owners[old.owner]
+        if pod is not None:
+            self._pods[uid] = pod
+            self.healthy += pod.healthy
+            self.owners[pod.owner] += 1
+        return old
+
+    def _see(self, event: Event) -> None:
+        record = event.record
+        if event.type is EventType.DELETED:
+            self.put(record.uid, None)
+            return
+        self._count(record, _facts(record))
+        if event.type is EventType.ADDED and record.uid in self._pods:
+            self.owed = max(0, self.owed - 1)
+
+    def _count(self, record: Record, facts: PodFacts | None) -> None:
+        """Count a pod as it is now; one that is covered no more, or over, is left out."""
+        if facts is None or facts.phase in _OVER or not self.covers(facts):
+            self.put(record.uid, None)
+            return
+        owners = facts.metadata.owner_references or ()
+        owner = next((each for each in owners if each.controller), None)
+        self.put(record.uid, _Pod(_is_healthy(record, facts), owner))
+
+
+class Budgets:
+    """Answers whether a pod may be evicted, from live pods and the budgets of its namespace."""
+
+    def __init__(self, pods: Table, budgets: Table, scale: Scale) -> None:
+        """``scale`` says how many pods an owner wants."""
+        self._pods = pods
+        self._budgets = budgets
+        self._scale = scale
+        self._tallies: dict[str, _Tally] = {}
+
+    def refusal(self, pod: Record) -> Reply | None:
+        """Why the pod may not be evicted now, or ``None`` when it may."""
+        facts = _facts(pod)
+        if facts is None or _is_unprotected(pod, facts):
+            return None
+        try:
+            tallies = [each for each in self._of(pod.namespace) if each.covers(facts)]
+        except StrettoError as error:
+            return Reply(Outcome.REFUSED, Code.INTERNAL, str(error))
+        if len(tallies) > 1:
+            names = ", ".join(tally.record.name for tally in tallies)
+            text = f"pod {pod.namespace}/{pod.name} has more than one disruption budget ({names}), "
+            hint = "which an eviction does not support: leave it one"
+            return Reply(Outcome.REFUSED, Code.INTERNAL, text + hint)
+        return self._overdrawn(tallies[0], pod, facts) if tallies else None
+
+    def spend(self, pod: Record) -> None:
+        """The pod is being evicted: later evictions count it as down."""
+        for budget in self._budgets.spaces.get(pod.namespace, {}).values():
+            tally = self._tallies.get(budget.uid)
+            counted = None if tally is None else tally.put(pod.uid, None)
+            if (
+                tally is not None
+                and counted is not None
+                and self._wanted(pod.namespace, counted.owner) is None
+            ):
+                tally.owed += 1
+
+    def allowances(self) -> dict[str, int]:
+        """How many more pods each budget lets go now, by its uid; one that is broken lets none."""
+        found: dict[str, int] = {}
+        for namespace in self._budgets.spaces:
+            try:
+                tallies = self._of(namespace)
+            except StrettoError:
+                continue
+            for tally in tallies:
+                expected = self._expected(tally)
+                spare = tally.healthy - tally.budget.desired(expected)
+                found[tally.record.uid] = max(0, spare) if expected else 0
+        return found
+
+    def forget(self) -> None:
+        """Count everything again: an eviction that was spent did not happen."""
+        self._tallies.clear()
+
+    def _of(self, namespace: str) -> list[_Tally]:
+        """The tallies of a namespace's budgets, up to date; those of gone budgets are dropped."""
+        tallies, new = [], False
+        records = self._budgets.spaces.get(namespace, {}).values()
+        for record in records:
+            tally = self._tallies.get(record.uid)
+            if tally is None or tally.record.version != record.version:
+                tally, new = _Tally(record), True
+                self._tallies[record.uid] = tally
+            tally.catch_up(self._pods)
+            tallies.append(tally)
+        if new and len(self._tallies) > 2 * self._count_budgets() + 16:
+            self._tallies = {tally.record.uid: tally for tally in tallies}
+        return tallies
+
+    def _count_budgets(self) -> int:
+        return sum(len(space) for space in self._budgets.spaces.values())
+
+    def _overdrawn(self, tally: _Tally, pod: Record, facts: PodFacts) -> Reply | None:
+        """The 429 of a budget that is used up."""
+        healthy, expected = tally.healthy, self._expected(tally)
+        desired = tally.budget.desired(expected)
+        if facts.ready is False:
+            always = tally.budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+            if always or healthy >= desired > 0:
+                return None
+        if expected > 0 and healthy > desired:
+            return None
+        return Reply(
+            Outcome.REFUSED,
+            Code.TOO_MANY_REQUESTS,
+            f"evicting pod {pod.namespace}/{pod.name} would break its disruption budget "
+            f"{tally.record.name}: {healthy} of {expected} pods are healthy and {desired} must be; "
+            "try again when more are healthy",
+        )
+
+    def _expected(self, tally: _Tally) -> int:
+        """Pods that the owners want; of those without a known owner, the live and the owed ones."""
+        expected = tally.owed
+        for owner, count in tally.owners.items():
+            wanted = self._wanted(tally.record.namespace, owner)
+            expected += count if wanted is None else wanted
+        return expected
+
+    def _wanted(self, namespace: str, owner: OwnerFacts | None) -> int | None:
+        """How many pods an owner wants; ``None`` where there is none or nobody knows."""
+        return None if owner is None else self._scale(namespace, owner)
+
+
+def _facts(record: Record) -> PodFacts | None:
+    """A pod's facts; ``None`` for one that cannot be read: it must not stop the others."""
+    try:
+        return decode_pod_facts(record.body)
+    except InputError:
+        return None
+
+
+def _is_healthy(record: Record, facts: PodFacts) -> bool:
+    """Whether a pod serves: bound, wanted, and nobody says that it is not ready."""
+    return bool(record.node) and not record.deleting and facts.ready is not False
+
+
+def _is_unprotected(record: Record, facts: PodFacts) -> bool:
+    return not record.node or bool(record.deleting) or facts.phase in _UNPROTECTED

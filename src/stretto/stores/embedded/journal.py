@@ -1,0 +1,269 @@
+"""What makes writes durable: one transaction, and so one fsync, for each write call.
+
+A journal answers for the whole call: all of it is on disk, or none, or it is not known. After an
+unknown end it takes no more writes, because the memory above could no longer be trusted.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.kinds import Kind
+from stretto.stores.embedded.create import IDENTITY_CHARS
+from stretto.stores.embedded.schema import FIRST_LOADED_KEY, connect, opening_error, writing_reply
+from stretto.stores.embedded.table import Draft, JournalError
+from stretto.stores.store import Code, EventType, Outcome, Record, Reply
+
+_INSERT: Final = (
+    "INSERT INTO objects (id, kind, namespace, name, version, created, body)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_LOAD: Final = (
+    "INSERT INTO objects (id, kind, namespace, name, uid, version, created, deleting, shared)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_CHANGE: Final = (
+    "UPDATE objects SET version = ?, deleting = ?, shared = NULL, body = ? WHERE id = ?"
+)
+_MARK: Final = "UPDATE objects SET version = ?, deleting = ? WHERE id = ?"
+_BIND: Final = (
+    "INSERT OR REPLACE INTO bindings (id, version, node, annotations) VALUES (?, ?, ?, ?)"
+)
+_DROP: Final = "DELETE FROM objects WHERE id = ?"
+_UNBIND: Final = "DELETE FROM bindings WHERE id = ?"
+_ORDER: Final = (_INSERT, _LOAD, _CHANGE, _MARK, _BIND, _DROP, _UNBIND)
+_READ: Final = (
+    "SELECT o.id, o.kind, o.namespace, o.name, o.uid, o.version, o.created, o.deleting, o.shared,"
+    " o.body, b.version, b.node, b.annotations"
+    " FROM objects o LEFT JOIN bindings b ON b.id = o.id ORDER BY o.id"
+)
+_is_birth: Final = re.compile("[0-9a-f]{12}").fullmatch
+_ENCODE: Final = msgspec.json.Encoder().encode
+_DECODE_NOTES: Final = msgspec.json.Decoder(dict[str, str]).decode
+
+Rows = dict[str, list[Sequence[Any]]]
+"""Statement -> rows to run it with."""
+
+
+class SqliteJournal:
+    """A store's file: written draft by draft, read once when it is opened."""
+
+    def __init__(self, path: Path, identity: str) -> None:
+        """Open a file, or begin one with this identity.
+
+        Raises:
+            InputError: the path cannot be used, or holds something else.
+            UnreachableError: another process has it open.
+        """
+        self._path = path
+        self._connection = connect(path)
+        self._failed = ""
+        try:
+            meta = dict(self._connection.execute("SELECT key, value FROM meta"))
+            if not meta:
+                meta = {"identity": identity, "version": 0}
+                # One statement: half of it must not survive a kill.
+                words = [word for item in meta.items() for word in item]
+                self._connection.execute("INSERT INTO meta VALUES (?, ?), (?, ?)", words)
+            self._kinds = {kind: key for key, kind in _kinds(self._connection).items()}
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise opening_error(path, error) from error
+        #: First characters of every uid of this store.
+        self.identity: str = meta["identity"]
+        #: Last version that is on disk.
+        self.version: int = meta["version"]
+
+    # ---------------------------------------------------------------- reading
+
+    def records(self) -> Iterator[Record]:
+        """All objects, in the order in which they were made.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        try:
+            yield from read_records(self._connection)
+        except sqlite3.Error as error:
+            raise opening_error(self._path, error) from error
+
+    # ---------------------------------------------------------------- writing
+
+    def write(self, draft: Draft) -> None:
+        """Keep all changes of a draft or none.
+
+        Raises:
+            JournalError: the draft was not kept, or may not have been (an unknown outcome).
+        """
+        if self._failed:
+            raise JournalError(Reply(Outcome.REFUSED, Code.UNAVAILABLE, self._failed))
+        rows: Rows = {}
+        kind = self._kind_key(draft.table.kind)
+        for event, old in zip(draft.events, draft.olds, strict=True):
+            new = event.record
+            if old is None:
+                body = (new.version, kind, new.namespace, new.name, new.version, new.created)
+                rows.setdefault(_INSERT, []).append((*body, new.body))
+                if new.node:
+                    rows.setdefault(_BIND, []).append(_binding(new.version, new))
+                if new.deleting:
+                    rows.setdefault(_MARK, []).append((new.version, new.deleting, new.version))
+            elif event.type is EventType.DELETED:
+                key = (self._key(new.uid),)
+                rows.setdefault(_DROP, []).append(key)
+                rows.setdefault(_UNBIND, []).append(key)
+            else:
+                self._change(rows, old, new)
+        self._run(rows, draft.version)
+
+    def load(self, records: Sequence[Record]) -> None:
+        """Keep many records as they are; records that share a body share it in the file too.
+
+        Raises:
+            JournalError: they were not kept.
+        """
+        execute = self._connection.execute
+        last = execute("SELECT max(id) FROM objects WHERE id < 0").fetchone()[0]
+        shared = execute("SELECT coalesce(max(id), 0) FROM bodies").fetchone()[0]
+        free = FIRST_LOADED_KEY if last is None else last
+        known: dict[int, int] = {}
+        rows: Rows = {}
+        version = self.version
+        for new in records:
+            key, uid = self._own_key(new.uid), None
+            if key is None:
+                key = free = free + 1
+                uid = new.uid
+            version = max(version, new.version)
+            kind = self._kind_key(new.kind)
+            body = known.get(id(new.body))
+            if body is None:
+                shared += 1
+                body = known[id(new.body)] = shared
+                rows.setdefault("INSERT INTO bodies VALUES (?, ?)", []).append((body, new.body))
+            row = (key, kind, new.namespace, new.name, uid, new.version, new.created)
+            rows.setdefault(_LOAD, []).append((*row, new.deleting, body))
+            if new.node:
+                rows.setdefault(_BIND, []).append(_binding(key, new))
+        self._run(rows, version)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def _change(self, rows: Rows, old: Record, new: Record) -> None:
+        """The rows of a change: a body is written only where it changed."""
+        key = self._key(new.uid)
+        if new.body is not old.body:
+            row = (new.version, new.deleting, new.body, key)
+            rows.setdefault(_CHANGE, []).append(row)
+        elif new.deleting != old.deleting:
+            rows.setdefault(_MARK, []).append((new.version, new.deleting, key))
+        if new.node != old.node or new.annotations != old.annotations:
+            rows.setdefault(_BIND, []).append(_binding(key, new))
+
+    def _run(self, rows: Rows, version: int) -> None:
+        """One transaction."""
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in sorted(rows, key=_rank):
+                connection.executemany(statement, rows[statement])
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'version'", (version,))
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            reply = writing_reply(self._path, error)
+            self._end(reply.message if reply.outcome is Outcome.UNKNOWN else "")
+            raise JournalError(reply) from error
+        except BaseException:
+            # An interrupt: what was committed is on disk, and the memory above does not have it.
+            self._end("" if connection.in_transaction else "a write was interrupted")
+            raise
+        self.version = version
+
+    def _end(self, failed: str) -> None:
+        """Take back the open transaction; where that fails too, take no more writes."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            failed = failed or f"{self._path} could not take a write back: {error}"
+        if failed:
+            self._failed = f"{failed}; close the store and open it again to read what is on disk"
+
+    def _key(self, uid: str) -> int:
+        """The row of an object."""
+        key = self._own_key(uid)
+        if key is None:
+            row = self._connection.execute("SELECT id FROM objects WHERE uid = ?", (uid,))
+            key = int(row.fetchone()[0])
+        return key
+
+    def _own_key(self, uid: str) -> int | None:
+        """The version at birth that a uid of this store ends in; ``None`` for another's."""
+        birth = uid[IDENTITY_CHARS:]
+        if uid[:IDENTITY_CHARS] != self.identity or not _is_birth(birth):
+            return None
+        return int(birth, 16)
+
+    def _kind_key(self, kind: Kind) -> int:
+        """The key of a kind; a kind's first object waits for a transaction that notes the kind."""
+        key = self._kinds.get(kind)
+        if key is None:
+            key = len(self._kinds) + 1
+            row = (key, kind.group, kind.version, kind.kind, kind.plural, int(kind.namespaced))
+            self._run({"INSERT INTO kinds VALUES (?, ?, ?, ?, ?, ?)": [row]}, self.version)
+            self._kinds[kind] = key
+        return key
+
+
+def read_records(connection: sqlite3.Connection) -> Iterator[Record]:
+    """All objects of a store's file, in the order in which they were made.
+
+    Raises:
+        sqlite3.Error: the file is damaged.
+    """
+    kinds = _kinds(connection)
+    identity = connection.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()[0]
+    bodies = dict(connection.execute("SELECT id, body FROM bodies"))
+    words: dict[str, str] = {}
+    same = words.setdefault  # a million rows name few namespaces, times and nodes
+    for row in connection.execute(_READ):
+        key, kind, namespace, name, uid, version, created, deleting, shared, body = row[:10]
+        bound, node, notes = row[10:]
+        yield Record(
+            kinds[kind],
+            same(namespace, namespace),
+            name,
+            uid or f"{identity}{key:012x}",
+            max(version, bound or 0),
+            body if shared is None else bodies[shared],
+            same(node, node) if node else "",
+            None if notes is None else _DECODE_NOTES(notes),
+            same(created, created),
+            deleting,
+        )
+
+
+def _kinds(connection: sqlite3.Connection) -> dict[int, Kind]:
+    """The kinds of a file by their keys."""
+    rows = connection.execute("SELECT * FROM kinds").fetchall()
+    return {int(row[0]): _kind(row[1:]) for row in rows}
+
+
+def _rank(statement: str) -> int:
+    """Objects are written before their bindings, and dropped last."""
+    return _ORDER.index(statement) if statement in _ORDER else -1
+
+
+def _binding(key: int, record: Record) -> Sequence[Any]:
+    notes = None if record.annotations is None else _ENCODE(record.annotations)
+    return key, record.version, record.node, notes
+
+
+def _kind(row: Sequence[Any]) -> Kind:
+    return Kind(row[0], row[1], row[2], row[3], bool(row[4]))

@@ -1,0 +1,86 @@
+"""Changes to raw JSON that keep what they do not touch, byte for byte.
+
+An object is opened only along the path that changes; every other sub-tree stays raw. So fields
+that we do not know survive, with their order and the spelling of their numbers.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+
+from stretto.api.codec import set_fields
+from stretto.api.wire.kinds import POD, Kind
+from stretto.stores.render import annotation_fields
+from stretto.stores.store import Record
+
+Fields = dict[str, msgspec.Raw]
+"""A JSON object with its values unread."""
+
+_DECODER: Final = msgspec.json.Decoder(Fields)
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def fields_of(body: bytes | msgspec.Raw) -> Fields:
+    """The fields of a JSON object."""
+    return _DECODER.decode(body)
+
+
+def joined(fields: Fields) -> bytes:
+    """Fields as a JSON object."""
+    return _ENCODER.encode(fields)
+
+
+def merged(body: bytes | msgspec.Raw, patch: Mapping[str, Any]) -> bytes:
+    """A JSON object after an RFC 7386 merge patch."""
+    return _ENCODER.encode(_after(fields_of(body), patch))
+
+
+def _after(fields: Fields, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields after a merge patch: what it touches as it will be written, all else unread."""
+    made = cast("dict[str, Any]", fields)
+    for key, value in patch.items():
+        if value is None:
+            made.pop(key, None)
+        elif type(value) is dict or isinstance(value, Mapping):
+            old = fields.get(key)
+            made[key] = _after(fields_of(old) if old and is_object(old) else {}, value)
+        else:
+            made[key] = value
+    return made
+
+
+def is_object(value: msgspec.Raw) -> bool:
+    """Whether a raw value is a JSON object."""
+    return bytes(value).lstrip()[:1] == b"{"
+
+
+def with_status_of(body: bytes, old: bytes) -> bytes:
+    """A new body with the status of the old one: an update leaves the status alone."""
+    fields, before = fields_of(body), fields_of(old)
+    status = before.get("status")
+    if status is None and "status" not in fields:
+        return body
+    if status is None:
+        del fields["status"]
+        return joined(fields)
+    if bytes(fields.get("status", b"")) == bytes(status):
+        return body
+    fields["status"] = status
+    return joined(fields)
+
+
+def status_change(kind: Kind, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a patch that a write of the status takes over.
+
+    An API server lets writers of a pod's status change its annotations in the same write; that is
+    how Gödel's components hand pods over.
+    """
+    change = {key: value for key, value in patch.items() if key == "status"}
+    notes = (patch.get("metadata") or {}).get("annotations") if kind is POD else None
+    return {**change, "metadata": {"annotations": notes}} if notes else change
+
+
+def with_annotations(record: Record) -> bytes:
+    """The body with the annotations that the bind wrote put in."""
+    return set_fields(record.body, annotation_fields(record))

@@ -1,0 +1,179 @@
+"""Lists: which records a selection means, and pages that stay as they were at the first."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.fields import FieldRule, field_text, parse_fields
+from stretto.api.wire.kinds import EVENT, NAMESPACE, NODE, POD, Kind
+from stretto.api.wire.selectors import parse_labels
+from stretto.base.errors import InputError, TooOldError
+from stretto.stores.facts import decode_facts, decode_pod_facts
+from stretto.stores.render import render
+from stretto.stores.store import Listing, Record, Selection
+
+OPEN_PAGES: Final = 16
+"""Paged lists that may be under way at once; a further one drops the longest unused."""
+
+_COMMON: Final = frozenset({"metadata.name", "metadata.namespace"})
+SELECTABLE: Final[dict[Kind, frozenset[str]]] = {
+    POD: _COMMON
+    | {
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    },
+    NODE: _COMMON | {"spec.unschedulable"},
+    NAMESPACE: _COMMON | {"status.phase"},
+    EVENT: _COMMON
+    | {
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    },
+}
+"""Fields that an API server lets a selector name, for the kinds that have more than two."""
+
+Test = Callable[[Record], bool]
+"""Whether a record is meant."""
+
+
+def test_of(kind: Kind, selection: Selection) -> Test | None:
+    """What a selection asks of a record besides its namespace; ``None`` when nothing."""
+    tests: list[Test] = []
+    for rule in parse_fields(selection.fields).rules:
+        known = SELECTABLE.get(kind, _COMMON)
+        if rule.path not in known:
+            raise InputError("field selector", rule.path, "one of " + ", ".join(sorted(known)))
+        tests.append(_field_test(rule))
+    if selection.labels:
+        tests.append(_label_test(kind, selection.labels))
+    if len(tests) < 2:
+        return tests[0] if tests else None
+    return lambda record: all(test(record) for test in tests)
+
+
+def _field_test(rule: FieldRule) -> Test:
+    value, equal = rule.value, rule.equal
+    if rule.path == "metadata.name":
+        return lambda record: (record.name == value) is equal
+    if rule.path == "metadata.namespace":
+        return lambda record: (record.namespace == value) is equal
+    if rule.path == "spec.nodeName":
+        return lambda record: (record.node == value) is equal
+    if rule.path == "status.phase":
+        return _by_body(lambda record: (_phase(record) == value) is equal)
+    return _by_body(lambda record: (_text(record, rule.path) == value) is equal)
+
+
+def _label_test(kind: Kind, labels: str) -> Test:
+    selector = parse_labels(labels)
+    decode: Callable[[bytes], Any] = decode_pod_facts if kind == POD else decode_facts
+
+    def test(record: Record) -> bool:
+        try:
+            return selector.matches(decode(record.body).metadata.labels or {})
+        except InputError:
+            return False  # a body that cannot be read must not hide the others
+
+    return _by_body(test)
+
+
+def _by_body(test: Test) -> Test:
+    """A test on the body alone, asked once for each body: a million pods may share one."""
+    known: dict[int, tuple[bytes, bool]] = {}
+
+    def remembered(record: Record) -> bool:
+        body = record.body
+        found = known.get(id(body))
+        if found is None:
+            found = known[id(body)] = (body, test(record))
+        return found[1]
+
+    return remembered
+
+
+def _phase(record: Record) -> str:
+    """The phase; pods of which nobody has said one are pending, as an API server writes."""
+    if record.kind == POD:
+        try:
+            return decode_pod_facts(record.body).phase or "Pending"
+        except InputError:
+            return "Unknown"
+    return _text(record, "status.phase")
+
+
+def _text(record: Record, path: str) -> str:
+    try:
+        return field_text(msgspec.json.decode(render(record)), path)
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+
+
+class _Pages:
+    """A list that is being paged."""
+
+    def __init__(self, kind: Kind, selection: Selection, listing: Listing) -> None:
+        self.question = (kind, selection.namespace, selection.labels, selection.fields)
+        self.listing = listing
+
+
+class Pager:
+    """Answers lists; those with a limit are kept whole, so that later pages belong to the first.
+
+    Records are immutable, so keeping a list costs a word for each record.
+    """
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, _Pages] = OrderedDict()
+        self._serial = 0
+
+    def first(self, kind: Kind, selection: Selection, listing: Listing) -> Listing:
+        """The first page of a whole list."""
+        if not 0 < selection.limit < len(listing.records):
+            return listing
+        self._serial += 1
+        token = f"{listing.version}.{self._serial}"
+        self._open[token] = _Pages(kind, selection, listing)
+        if len(self._open) > OPEN_PAGES:
+            self._open.popitem(last=False)
+        return self._cut(token, 0, selection.limit)
+
+    def further(self, kind: Kind, selection: Selection) -> Listing:
+        """The page that a token names, of the list as it was at its first page.
+
+        Raises:
+            TooOldError: the list is no longer kept; begin it again.
+            InputError: the token is none of ours, or belongs to another list.
+        """
+        token, _, offset = selection.page.rpartition(".")
+        if not offset.isdecimal() or not token.replace(".", "", 1).isdecimal():
+            raise InputError("page", selection.page, "a token as a list has given it")
+        pages = self._open.get(token)
+        if pages is None:
+            raise TooOldError(token.partition(".")[0], "the lists begun lately")
+        if pages.question != (kind, selection.namespace, selection.labels, selection.fields):
+            raise InputError("page", selection.page, "the token of this very list")
+        self._open.move_to_end(token)
+        return self._cut(token, int(offset), selection.limit)
+
+    def _cut(self, token: str, start: int, limit: int) -> Listing:
+        whole = self._open[token].listing
+        end = start + limit if limit > 0 else len(whole.records)
+        more = f"{token}.{end}" if end < len(whole.records) else ""
+        return Listing(whole.records[start:end], whole.version, more)

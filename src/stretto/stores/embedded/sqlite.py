@@ -1,0 +1,94 @@
+"""The durable store: reads and watches from memory, every write in a file before it is answered.
+
+What was acknowledged survives a killed process and a power cut; after a restart versions go on,
+and a watch from before it is too old. One process owns the file.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from stretto.base.clock import Clock
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.stores.embedded.create import IDENTITY_CHARS
+from stretto.stores.embedded.history import HISTORY
+from stretto.stores.embedded.journal import SqliteJournal, read_records
+from stretto.stores.embedded.memory import MemoryStore, Origin
+from stretto.stores.embedded.schema import connect_reading, opening_error
+from stretto.stores.embedded.table import JournalError
+from stretto.stores.store import Bind, Record, UnitReplies
+from stretto.stores.wrapper import PassingStore
+
+
+class SqliteStore(PassingStore):
+    """A store in a SQLite file: one in memory, whose journal is the file."""
+
+    def __init__(self, path: Path, clock: Clock, rng: Rng, history: int = HISTORY) -> None:
+        """Open a store, or begin one where there is no file.
+
+        Args:
+            path: the file; SQLite keeps its log beside it.
+            clock: tells creation and deletion times.
+            rng: draws a new store's identity and endings of made-up names.
+            history: events kept at least for each kind.
+
+        Raises:
+            InputError: the path cannot be used, holds something else, or is damaged.
+            UnreachableError: another process has it open.
+        """
+        self._path = path
+        self._journal = SqliteJournal(path, rng.uid()[:IDENTITY_CHARS])
+        origin = Origin(self._journal.identity, self._journal.version)
+        self._memory = MemoryStore(clock, rng, history, self._journal, origin)
+        super().__init__(self._memory)
+        try:
+            self._memory.seed(self._journal.records())
+        except BaseException:
+            self._journal.close()
+            raise
+
+    @property
+    def version(self) -> int:
+        """Version of the last write."""
+        return self._memory.version
+
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind units in one transaction, each with all of its pods or with none."""
+        return self._memory.bind_units(units)
+
+    def allowances(self) -> Mapping[str, int]:
+        """How many more pods each disruption budget lets go now, by the budget's uid."""
+        return self._memory.allowances()
+
+    def seed(self, records: Iterable[Record]) -> None:
+        """Load many records as they are, before the first watch, in one transaction.
+
+        Raises:
+            InputError: two records have one name, or the file takes no more.
+        """
+        loaded = list(records)
+        self._memory.seed(loaded)
+        try:
+            self._journal.load(loaded)
+        except JournalError as error:
+            raise InputError(str(self._path), None, "room for the objects", str(error)) from error
+
+    def close(self) -> None:
+        """Let go of the file; nothing acknowledged is lost."""
+        self._journal.close()
+
+
+def read_store(path: Path) -> list[Record]:
+    """Every object of a store's file as it is, to look at; nothing is written.
+
+    Raises:
+        InputError: there is no such file, it holds something else, or it is damaged.
+        UnreachableError: another process has it open.
+    """
+    with closing(connect_reading(path)) as connection:
+        try:
+            return list(read_records(connection))
+        except sqlite3.Error as error:
+            raise opening_error(path, error) from error

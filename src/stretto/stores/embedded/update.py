@@ -1,0 +1,172 @@
+"""Drafting changes and deletions of single objects: what each verb may touch, and its conditions.
+
+An update or a patch leaves the status alone, a status patch leaves all else alone, nothing but a
+bind gives a pod its node, and an object with finalizers is only marked until the last is gone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from stretto.api.edit.patch import PatchType, apply_patch
+from stretto.api.types.heads import PodHead
+from stretto.api.wire.kinds import POD
+from stretto.base.errors import InputError
+from stretto.stores.embedded.admission import decode_changed
+from stretto.stores.embedded.json_edit import (
+    merged,
+    status_change,
+    with_annotations,
+    with_status_of,
+)
+from stretto.stores.embedded.table import Draft
+from stretto.stores.facts import has_finalizers
+from stretto.stores.store import Code, Deletion, Outcome, Patch, Record, Reply, Update
+
+
+def draft_update(draft: Draft, update: Update) -> Reply:
+    """Replace an object, its status aside."""
+    old = draft.find(update.namespace, update.name)
+    if old is None:
+        return not_found(draft, update.namespace, update.name)
+    if update.version is not None and update.version != old.version:
+        return _changed(old)
+    try:
+        head = decode_changed(old.kind, update.body)
+        node = head.spec.node_name if isinstance(head, PodHead) else ""
+        _check_fixed(old, (head.metadata.name, head.metadata.namespace), node)
+        return _replaced(draft, old, with_status_of(update.body, old.body), None)
+    except InputError as error:
+        return invalid(error)
+
+
+def draft_patch(draft: Draft, patch: Patch) -> Reply:
+    """Merge a patch into an object, its status aside."""
+    change = {key: value for key, value in patch.patch.items() if key != "status"}
+    return _merged(draft, patch, change)
+
+
+def draft_status_patch(draft: Draft, patch: Patch) -> Reply:
+    """Merge a patch into an object's status (and a pod's annotations), all else aside."""
+    return _merged(draft, patch, status_change(draft.table.kind, patch.patch))
+
+
+def draft_deletion(draft: Draft, deletion: Deletion, now: str) -> Reply:
+    """Remove an object, or mark it where finalizers hold it."""
+    old = draft.find(deletion.namespace, deletion.name)
+    if old is None:
+        return not_found(draft, deletion.namespace, deletion.name)
+    if _is_other(old, deletion.uid, deletion.version):
+        return _changed(old)
+    return Reply(Outcome.OK, record=leave(draft, old, now))
+
+
+def leave(draft: Draft, old: Record, now: str) -> Record:
+    """Let an object go: at once, or marked until its finalizers are gone."""
+    if not _is_held(old):
+        return draft.remove(old, replace(old, version=draft.version + 1))
+    if old.deleting:
+        return old
+    return draft.put(old, replace(old, version=draft.version + 1, deleting=now))
+
+
+def invalid(error: InputError) -> Reply:
+    """The answer to a body that cannot be used."""
+    return Reply(Outcome.REFUSED, Code.INVALID, str(error))
+
+
+def not_found(draft: Draft, namespace: str, name: str) -> Reply:
+    """The answer to a write on an object that is not there."""
+    place = f"{namespace}/{name}" if namespace else name
+    text = f"{draft.table.kind.kind} {place} was not found"
+    return Reply(Outcome.REFUSED, Code.NOT_FOUND, text)
+
+
+def _merged(draft: Draft, patch: Patch, change: Mapping[str, Any]) -> Reply:
+    old = draft.find(patch.namespace, patch.name)
+    if old is None:
+        return not_found(draft, patch.namespace, patch.name)
+    if _is_other(old, patch.uid, patch.version):
+        return _changed(old)
+    if not change:
+        return Reply(Outcome.OK, record=old)
+    folds = "metadata" in change
+    try:
+        meta, spec = _object(change, "metadata"), _object(change, "spec")
+        named = meta.get("name"), meta.get("namespace")
+        _check_fixed(old, named, spec.get("nodeName") if old.kind == POD else None)
+        before = with_annotations(old) if folds else old.body
+        body = _patched(before, change, patch.type, old.kind.kind.lower())
+        decode_changed(old.kind, body)
+    except InputError as error:
+        return invalid(error)
+    except (TypeError, ValueError, RecursionError) as error:
+        return invalid(InputError("patch", change, f"a JSON merge patch: {error}"))
+    return _replaced(draft, old, body, None if folds else old.annotations)
+
+
+def _patched(body: bytes, change: Mapping[str, Any], type_: PatchType, where: str) -> bytes:
+    """A body after a patch; a plain merge keeps what it does not touch byte for byte."""
+    if type_ is PatchType.MERGE:
+        return merged(body, change)
+    if type_ is PatchType.STRATEGIC:
+        return apply_patch(body, msgspec.json.encode(change), type_, where)
+    raise InputError("patch", str(type_), "a merge patch or a strategic merge patch")
+
+
+def _replaced(
+    draft: Draft, old: Record, body: bytes, annotations: Mapping[str, str] | None
+) -> Reply:
+    """An object with a new body; one that was only waiting for its finalizers goes."""
+    if body == old.body and annotations == old.annotations:
+        return Reply(Outcome.OK, record=old)
+    new = replace(old, version=draft.version + 1, body=body, annotations=annotations)
+    if old.deleting and not _is_held(new):
+        return Reply(Outcome.OK, record=draft.remove(old, new))
+    return Reply(Outcome.OK, record=draft.put(old, new))
+
+
+def _check_fixed(old: Record, named: tuple[Any, Any], node: Any) -> None:
+    """Refuse to rename an object or to move a pod; what is empty or absent asks for neither."""
+    what = old.kind.kind.lower()
+    for field, value, fixed in (
+        ("name", named[0], old.name),
+        ("namespace", named[1], old.namespace),
+    ):
+        if value and value != fixed:
+            raise InputError(f"{what}.metadata.{field}", value, f"{fixed!r}: it cannot change")
+    if node and node != old.node:
+        raise InputError(
+            "pod.spec.nodeName",
+            node,
+            f"{old.node!r}: only a bind gives a pod its node" if old.node else "no node",
+            "bind the pod instead",
+        )
+
+
+def _object(change: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A member of a patch where it is an object; else an empty one."""
+    value = change.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _is_held(record: Record) -> bool:
+    try:
+        return has_finalizers(record.body)
+    except InputError:
+        return False  # what cannot be read must still be removable
+
+
+def _is_other(record: Record, uid: str, version: int | None) -> bool:
+    return bool(uid and uid != record.uid) or version not in (None, record.version)
+
+
+def _changed(record: Record) -> Reply:
+    """The answer to a writer who knew another object, or another version of it."""
+    text = (
+        f"{record.kind.kind} {record.name} has uid {record.uid} and version {record.version} now; "
+        "read it again and decide again"
+    )
+    return Reply(Outcome.CONFLICT, Code.CONFLICT, text, record)

@@ -1,0 +1,287 @@
+"""A store that fails on purpose, for tests and the fault simulator; ``faults`` says how.
+
+It stands before any other store, as a bad network would. All chance comes from one stream and all
+time from one clock, so the same calls fail in the same way.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+import msgspec
+
+from stretto.api.wire.kinds import Kind
+from stretto.base.clock import Clock
+from stretto.base.rng import Rng
+from stretto.stores.capabilities import Capabilities
+from stretto.stores.faulty.odds import LONGEST_FLIGHT, NO_FAULTS, FaultOdds
+from stretto.stores.faulty.watch import Chance, FaultyWatch
+from stretto.stores.store import (
+    EVERYTHING,
+    BeginBind,
+    Bind,
+    Code,
+    Deletion,
+    Eviction,
+    Listing,
+    Outcome,
+    Patch,
+    Record,
+    Replies,
+    Reply,
+    Selection,
+    UnitReplies,
+    UnitStore,
+    Update,
+    Watch,
+)
+
+T = TypeVar("T")
+R = TypeVar("R")
+Answers = list[R]
+"""One answer for each item of a call."""
+
+REMEMBERED_LISTS: Final = 32
+"""Questions whose earlier answers are kept for stale lists."""
+REMEMBERED_ANSWERS: Final = 4
+"""Earlier answers kept for each."""
+
+_LOST: Final = Reply(
+    Outcome.UNKNOWN, Code.TIMEOUT, "the reply is lost: read the object back before deciding"
+)
+_REFUSALS: Final = (
+    Reply(Outcome.REFUSED, Code.UNAVAILABLE, "the store is out of order; try again later"),
+    Reply(Outcome.REFUSED, Code.INTERNAL, "the store failed inside; try again later"),
+    Reply(
+        Outcome.REFUSED,
+        Code.TOO_MANY_REQUESTS,
+        "the store is overloaded; try again later",
+        retry_after=1.0,
+    ),
+)
+
+
+class _Late(msgspec.Struct, frozen=True):
+    """A write that is still on its way."""
+
+    #: Monotonic time at which it lands.
+    due: float
+    #: Lands it; nobody hears the answer.
+    land: Callable[[], object]
+
+
+class LateReplies(Future[Replies]):
+    """Answers that come at a point of virtual time; whoever waits for them lets it pass."""
+
+    def __init__(self, due: float, clock: Clock, wait: Callable[[float], None]) -> None:
+        """``wait`` goes on to a point of time and lets what is due land."""
+        super().__init__()
+        self._due = due
+        self._clock = clock
+        self._wait = wait
+
+    def done(self) -> bool:
+        """Whether the answers have come."""
+        return super().done() and self._clock.monotonic() >= self._due
+
+    def result(self, timeout: float | None = None) -> Replies:
+        """The answers, once they have come."""
+        del timeout
+        self._wait(max(self._due, self._clock.monotonic()))
+        return super().result(0)
+
+
+class FaultyStore:
+    """Any store behind a bad network."""
+
+    def __init__(self, inner: UnitStore, rng: Rng, odds: FaultOdds, clock: Clock) -> None:
+        """Stand before ``inner``, with odds that the caller has drawn."""
+        self._inner = inner
+        self._clock = clock
+        self._chance = Chance(odds, rng)
+        self._watches: list[FaultyWatch] = []
+        self._late: list[_Late] = []
+        #: When the write that lands now was sent, where its sender did not wait for it.
+        self._sent = float("inf")
+        self._wait: Callable[[float], None] = lambda _until: None
+        self._answers: OrderedDict[tuple[Kind, Selection], deque[Listing]] = OrderedDict()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the store behind."""
+        return self._inner.capabilities
+
+    @property
+    def fired(self) -> Counter[str]:
+        """How often each kind of fault has happened, by its name in ``FaultOdds``."""
+        return self._chance.fired
+
+    def answer_late(self, wait: Callable[[float], None]) -> None:
+        """From now on binds may be sent without waiting; ``wait`` lets time pass until a point."""
+        self._wait = wait
+        #: Sends binds; the answers come later.
+        self.begin_bind: BeginBind = self._begin_bind
+
+    def heal(self) -> None:
+        """No more faults: late writes land, and every watch must list afresh."""
+        self._chance.odds = NO_FAULTS
+        self._land(float("inf"))
+        for watch in self._watches:
+            watch.cut()
+        self._watches.clear()
+
+    # ---------------------------------------------------------------- reads
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Record | None:
+        """The object as it is now, or ``None``: never stale, as an API server's is not."""
+        self._land(self._clock.monotonic())
+        return self._inner.get(kind, namespace, name)
+
+    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+        """The objects of a kind that the selection names, or once did."""
+        self._land(self._clock.monotonic())
+        listing = self._inner.list(kind, selection)
+        if selection.limit or selection.page:
+            return listing
+        earlier = self._answers.setdefault((kind, selection), deque(maxlen=REMEMBERED_ANSWERS))
+        self._answers.move_to_end((kind, selection))
+        if len(self._answers) > REMEMBERED_LISTS:
+            self._answers.popitem(last=False)
+        older = [each for each in earlier if each.version < listing.version]
+        if older and self._chance.fires("stale_list"):
+            return self._chance.rng.choice(older)
+        earlier.append(listing)
+        return listing
+
+    def watch(self, kind: Kind, since: int) -> Watch:
+        """Changes of a kind after version ``since``, as far as the faults let them through."""
+        self._watches = [watch for watch in self._watches if not watch.closed]
+        inner = self._inner.watch(kind, since)
+        watch = FaultyWatch(inner, self._chance, self._clock, self._land)
+        self._watches.append(watch)
+        return watch
+
+    # ---------------------------------------------------------------- writes
+
+    def create(self, kind: Kind, bodies: Sequence[bytes]) -> Replies:
+        """Add objects; a made-up name or uid is not known where the reply is lost."""
+        return self._write(bodies, lambda items: self._inner.create(kind, items))
+
+    def update(self, kind: Kind, updates: Sequence[Update]) -> Replies:
+        """Replace objects."""
+        return self._write(updates, lambda items: self._inner.update(kind, items))
+
+    def patch(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change parts of objects; status is left alone."""
+        return self._write(patches, lambda items: self._inner.patch(kind, items))
+
+    def patch_status(self, kind: Kind, patches: Sequence[Patch]) -> Replies:
+        """Change the status of objects; all else is left alone."""
+        return self._write(patches, lambda items: self._inner.patch_status(kind, items))
+
+    def delete(self, kind: Kind, deletions: Sequence[Deletion]) -> Replies:
+        """Remove objects (those with finalizers are only marked)."""
+        return self._write(deletions, lambda items: self._inner.delete(kind, items))
+
+    def bind(self, binds: Sequence[Bind]) -> Replies:
+        """Bind pods to nodes."""
+        return self._write(binds, self._inner.bind)
+
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind units, each with all of its pods or with none: a fault hits whole units."""
+        return self._spread(units, self._inner.bind_units, lambda unit, reply: [reply] * len(unit))
+
+    def evict(self, evictions: Sequence[Eviction]) -> Replies:
+        """Evict pods within their disruption budgets."""
+        return self._write(evictions, self._inner.evict)
+
+    def allowances(self) -> Mapping[str, int]:
+        """What each disruption budget lets go: the store's own count, which no network delays."""
+        return self._inner.allowances()
+
+    def close(self) -> None:
+        """Close the store behind; what is still late never lands."""
+        self._late.clear()
+        self._inner.close()
+
+    # ---------------------------------------------------------------- inside
+
+    def _begin_bind(self, binds: Sequence[Bind]) -> Future[Replies]:
+        """Send binds, which land a while before they are answered; most of them soon."""
+        now = self._clock.monotonic()
+        self._land(now)
+        if not self._chance.fires("late_answer"):
+            said: Future[Replies] = Future()
+            said.set_result(self.bind(binds))
+            return said
+        rng, kept = self._chance.rng, list(binds)
+        flight = LONGEST_FLIGHT * rng.random() ** 3
+        answer = LateReplies(now + flight, self._clock, self._pass_time)
+
+        def land() -> None:
+            before, self._sent = self._sent, now
+            answer.set_result(self.bind(kept))
+            self._sent = before
+
+        self._late.append(_Late(now + flight * rng.random(), land))
+        return answer
+
+    def _pass_time(self, until: float) -> None:
+        self._wait(until)
+        self._land(until)
+
+    def _write(self, items: Sequence[T], send: Callable[[Sequence[T]], Replies]) -> Replies:
+        return self._spread(items, send, lambda _, reply: reply)
+
+    def _spread(
+        self,
+        items: Sequence[T],
+        send: Callable[[Sequence[T]], Answers[R]],
+        answered: Callable[[T, Reply], R],
+    ) -> Answers[R]:
+        """One write call through the faults; ``answered`` gives an item the reply of a fault."""
+        now = self._clock.monotonic()
+        self._land(now)
+        chance = self._chance
+        lost = [answered(item, _LOST) for item in items]
+        if chance.fires("lost_request"):
+            return lost
+        if chance.fires("late_request"):
+            longest = min(now, self._sent) + LONGEST_FLIGHT
+            due = min(now + chance.rng.random() * LONGEST_FLIGHT, longest)
+            kept = list(items)
+            self._late.append(_Late(due, lambda: send(kept)))
+            return lost
+        failures = self._failures(len(items))
+        passed = [item for index, item in enumerate(items) if index not in failures]
+        replies = iter(send(passed))
+        if chance.fires("lost_reply"):
+            return lost
+        return [
+            answered(item, failures[index]) if index in failures else next(replies)
+            for index, item in enumerate(items)
+        ]
+
+    def _failures(self, count: int) -> dict[int, Reply]:
+        """Which of a call's items are not sent, with what is said of each."""
+        chance = self._chance
+        failures = {
+            index: chance.rng.choice(_REFUSALS)
+            for index in range(count)
+            if chance.fires("refused_write")
+        }
+        if count > 1 and chance.fires("half_batch"):
+            done = chance.rng.randint(1, count - 1)
+            said = chance.rng.choice((_LOST, *_REFUSALS))
+            failures |= dict.fromkeys(range(done, count), said)
+        return failures
+
+    def _land(self, now: float) -> None:
+        """Let the late writes that are due land, in their order."""
+        while self._late:
+            first = min(self._late, key=lambda each: each.due)
+            if first.due > now:
+                return
+            self._late.remove(first)
+            first.land()

@@ -1,0 +1,115 @@
+"""The watch of a faulty store: events get lost, doubled, late or mixed with old ones."""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from typing import Final
+
+from stretto.base.clock import Clock
+from stretto.base.errors import TooOldError
+from stretto.base.rng import Rng
+from stretto.stores.faulty.odds import LONGEST_DELAY, FaultOdds
+from stretto.stores.store import Event, EventType, Record, Watch
+
+REMEMBERED_STATES: Final = 4096
+"""Objects whose last state a watch remembers, for stale events."""
+
+
+class Chance:
+    """Odds, the stream they are drawn from, and what has happened."""
+
+    def __init__(self, odds: FaultOdds, rng: Rng) -> None:
+        #: The chance of each fault now.
+        self.odds = odds
+        #: Where all chance comes from.
+        self.rng = rng
+        #: How often each kind of fault has happened.
+        self.fired: Counter[str] = Counter()
+
+    def fires(self, fault: str) -> bool:
+        """Whether a fault happens now; a kind that never does draws nothing."""
+        odds: float = getattr(self.odds, fault)
+        if odds <= 0.0 or self.rng.random() >= odds:
+            return False
+        self.fired[fault] += 1
+        return True
+
+
+class FaultyWatch:
+    """A watch behind a bad network."""
+
+    def __init__(
+        self, inner: Watch, chance: Chance, clock: Clock, land: Callable[[float], None]
+    ) -> None:
+        """``land`` lets late writes land that are due."""
+        #: Whether nobody reads any more.
+        self.closed = False
+        self._inner = inner
+        self._chance = chance
+        self._clock = clock
+        self._land = land
+        self._cut = False
+        self._due = 0.0
+        self._ready: deque[tuple[float, Event]] = deque()
+        self._states: OrderedDict[str, Record] = OrderedDict()
+
+    def poll(self, limit: int = 4096) -> list[Event]:
+        """The next changes, as far as the faults let them through.
+
+        Raises:
+            TooOldError: the watch was cut; list afresh.
+        """
+        if self.closed:
+            return []
+        now = self._clock.monotonic()
+        self._land(now)
+        if not self._cut and self._chance.fires("cut_watch"):
+            self.cut()
+        if not self._ready:
+            if self._cut:
+                raise TooOldError("this watch", "the next list")
+            self._fetch(limit, now)
+        events: list[Event] = []
+        while self._ready and len(events) < limit and self._ready[0][0] <= now:
+            events.append(self._ready.popleft()[1])
+        return events
+
+    def close(self) -> None:
+        """Stop watching."""
+        self.closed = True
+        self._ready.clear()
+        self._inner.close()
+
+    def cut(self) -> None:
+        """From now on every poll says that the history is gone."""
+        self._cut = True
+        self._ready.clear()
+
+    def _fetch(self, limit: int, now: float) -> None:
+        """Let the next events through the faults; those behind a late one wait with it."""
+        fires = self._chance.fires
+        for event in self._inner.poll(limit):
+            if fires("cut_event"):
+                self._cut = True
+                return
+            before = self._replace_state(event.record)
+            if fires("drop_event"):
+                continue
+            if fires("delay_event"):
+                self._due = now + self._chance.rng.random() * LONGEST_DELAY
+            self._put(event)
+            if fires("double_event"):
+                self._put(event)
+            if before is not None and fires("stale_event"):
+                self._put(Event(EventType.MODIFIED, before))
+                self._put(event)
+
+    def _put(self, event: Event) -> None:
+        self._ready.append((self._due, event))
+
+    def _replace_state(self, record: Record) -> Record | None:
+        """Remember an object's state; the one before it, where that is remembered."""
+        before = self._states.pop(record.uid, None)
+        self._states[record.uid] = record
+        if len(self._states) > REMEMBERED_STATES:
+            self._states.popitem(last=False)
+        return before

@@ -1,0 +1,335 @@
+"""The way in: which server, whom to trust, and who we are.
+
+A kubeconfig says it by a client certificate, a token, a token's file, an exec plugin or OIDC;
+inside a cluster the service account's files do. Files of tokens and authorities are read again
+every minute, and everything is when the server does not take a token or shows a certificate that
+is not trusted, so rotation needs no restart.
+"""
+
+import base64
+import os
+import re
+import ssl
+import tempfile
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from stretto.base.errors import InputError
+from stretto.stores.kube.login.exec_plugins import Plugins
+from stretto.stores.kube.login.kubeconfig import Kubeconfig, content_of, files_of, read_kubeconfig
+from stretto.stores.kube.login.oidc import OpenId
+from stretto.stores.kube.login.trust import checking
+
+ACCOUNT_FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds its service account."""
+_VALIDITY: Final = re.compile(
+    rb"\x30[\x1e\x20\x22](?:\x17\x0d\d{12}Z|\x18\x0f\d{14}Z)(?:\x17\x0d(\d{12})Z|\x18\x0f(\d{14})Z)"
+)
+"""A certificate's validity in DER: from when until when, each with two digits of the year (until
+2049) or four (RFC 5280, 4.1.2.5)."""
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+NO_PASSPHRASE: Final = ""
+"""For keys that are locked: without it OpenSSL asks on the terminal, and waits."""
+
+
+class Login(msgspec.Struct, frozen=True):
+    """Everything that a connection needs."""
+
+    #: ``https://host:port``, perhaps with a path.
+    server: str
+    #: Trust and client certificate; ``None`` for plain HTTP on loopback.
+    context: ssl.SSLContext | None
+    #: Value of the ``Authorization`` header; empty for a client certificate alone.
+    authorization: str = ""
+    #: Name that the server's certificate must have, where it is not the host.
+    server_name: str = ""
+    #: Proxy to go through; empty for none.
+    proxy: str = ""
+    #: What we show and where it is from, for messages.
+    shown: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.authorization.isascii() or not self.authorization.isprintable():
+            where = self.shown or "the token"
+            raise InputError(where, None, "printable ASCII characters without line breaks")
+
+
+DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of who names none."""
+
+
+class Access(Protocol):
+    """Who gives logins."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is meant where none is named; known once there was a login."""
+        ...
+
+    async def login(self, *, renew: bool = False) -> Login:
+        """The login as it is now; ``renew`` because the last one and the server did not get on.
+
+        Raises:
+            InputError: what it is read from cannot be used.
+        """
+        ...
+
+
+class _Shown(NamedTuple):
+    """What a user shows to a server."""
+
+    #: Value of the ``Authorization`` header; empty for none.
+    authorization: str = ""
+    #: Client certificate (PEM); empty for none.
+    cert: bytes = b""
+    #: Its key (PEM); empty where it stands with the certificate.
+    key: bytes = b""
+
+
+class _Trust(NamedTuple):
+    """What a context is made of."""
+
+    #: Authorities (PEM); empty for the system's.
+    authority: bytes
+    #: Client certificate (PEM).
+    cert: bytes
+    #: Its key (PEM).
+    key: bytes
+    #: Whether the server's certificate is not looked at.
+    is_blind: bool
+
+
+def _named() -> str:
+    """The files that kubectl would read; ``~`` stays where nobody knows whose home it is."""
+    return os.environ.get("KUBECONFIG") or os.path.expanduser("~/.kube/config")
+
+
+class KubeconfigAccess:
+    """A kubeconfig, by kubectl's rules: a file, or those that ``KUBECONFIG`` names."""
+
+    def __init__(self, path: Path | None = None, context: str = "") -> None:
+        """Read ``path``, or what kubectl would read; ``context`` instead of the current one."""
+        #: The files, as messages name them.
+        self.where = str(path) if path is not None else _named()
+        self._context = context
+        self._found: Kubeconfig | None = None
+        self._open_id = OpenId()
+        self._plugins = Plugins()
+        self._trust: tuple[_Trust, ssl.SSLContext] | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The context's namespace."""
+        named = self._found.context.namespace if self._found is not None else ""
+        return named or DEFAULT_NAMESPACE
+
+    async def login(self, *, renew: bool = False) -> Login:
+        """Read what has changed; an exec plugin or OIDC provider is asked when its token is due."""
+        found = self._found
+        if found is None or renew:
+            self._found = found = self._read()
+        cluster, server = found.cluster, _safe_address(found.cluster.server)
+        shown = await self._shown(found, renew=renew)
+        context = self._context_of(found, shown) if server.startswith("https:") else None
+        said = f"{_what_is_shown(shown)} of kubeconfig {self.where}"
+        _must_be_host("kubeconfig: tls-server-name", cluster.tls_server_name)
+        proxy = _usable_proxy(cluster.proxy_url)
+        words = shown.authorization, cluster.tls_server_name, proxy, said
+        return Login(server, context, *words)
+
+    def _read(self) -> Kubeconfig:
+        files = files_of(self.where)
+        if not files:
+            hint = "name one with --kubeconfig or in KUBECONFIG"
+            raise InputError("kubeconfig", self.where, "a file that exists", hint)
+        return read_kubeconfig(self.where, files, self._context)
+
+    async def _shown(self, found: Kubeconfig, *, renew: bool) -> _Shown:
+        """What the user shows, by the first of its ways that there is."""
+        user, folder = found.user, found.user_folder
+        if user is None:
+            return _Shown()
+        cert = content_of(
+            user.client_certificate_data, user.client_certificate, folder, "client-certificate"
+        )
+        key = content_of(user.client_key_data, user.client_key, folder, "client-key")
+        provider = user.auth_provider
+        if provider is not None and provider.name != "oidc":
+            hint = "use the exec plugin that has taken its place"
+            raise InputError("kubeconfig: auth-provider", provider.name, "oidc", hint)
+        if provider is not None:
+            return _Shown(f"Bearer {await self._open_id.token(provider.config)}", cert, key)
+        if user.exec is not None:
+            said = await self._plugins.credential(user.exec, found, renew=renew)
+            own = said.client_certificate_data.encode(), said.client_key_data.encode()
+            pair = own if all(own) else (cert, key)
+            return _Shown(f"Bearer {said.token}" if said.token else "", *pair)
+        token = content_of("", user.token_file, folder, "tokenFile").decode("ascii", "replace")
+        if text := token.strip() or user.token:
+            return _Shown(f"Bearer {text}", cert, key)
+        if user.username:
+            login = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
+            return _Shown(f"Basic {login}", cert, key)
+        return _Shown("", cert, key)
+
+    def _context_of(self, found: Kubeconfig, shown: _Shown) -> ssl.SSLContext:
+        """Trust as the kubeconfig says; the same one, so that connections stay, while it does."""
+        cluster = found.cluster
+        authority = content_of(
+            cluster.certificate_authority_data,
+            cluster.certificate_authority,
+            found.cluster_folder,
+            "certificate-authority",
+        )
+        trust = _Trust(authority, shown.cert, shown.key, cluster.insecure_skip_tls_verify)
+        if self._trust is None or self._trust[0] != trust:
+            self._trust = trust, _trusting(trust)
+        return self._trust[1]
+
+
+class AccountAccess:
+    """The service account of the pod that we run in; the kubelet rotates its files."""
+
+    def __init__(self, folder: Path = ACCOUNT_FOLDER, server: str = "") -> None:
+        """Read the account's folder; ``server`` instead of what the environment names."""
+        self._folder = folder
+        self._server = server or _server_of_environment()
+        self._authority = b""
+        self._context: ssl.SSLContext | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pod that we run in."""
+        try:
+            return (self._folder / "namespace").read_text(encoding="utf-8").strip()
+        except OSError:
+            return DEFAULT_NAMESPACE
+
+    async def login(self, *, renew: bool = False) -> Login:
+        """Read the files again; the context stays, so that connections do, while it is the same."""
+        try:
+            file = self._folder / "ca.crt"
+            authority = file.read_bytes()
+            if self._context is None or authority != self._authority:
+                self._context = checking(cafile=str(file))
+                self._authority = authority
+            token = (self._folder / "token").read_text(encoding="ascii").strip()
+        except (OSError, ValueError) as error:
+            hint = "mount a service account into the pod, or name a kubeconfig"
+            raise InputError("service account", str(self._folder), str(error), hint) from error
+        shown = f"the token in {self._folder / 'token'}"
+        return Login(self._server, self._context, f"Bearer {token}", shown=shown)
+
+
+def access_from(path: Path | None, context: str = "") -> Access:
+    """The way in that a user means: a kubeconfig if one is named, else the pod's own account.
+
+    Outside a pod kubectl's own rules say which kubeconfig.
+    """
+    if path is None and not os.environ.get("KUBECONFIG") and (ACCOUNT_FOLDER / "token").exists():
+        return AccountAccess()
+    return KubeconfigAccess(path, context)
+
+
+def _server_of_environment() -> str:
+    host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        hint = "name a kubeconfig"
+        raise InputError("KUBERNETES_SERVICE_HOST", host or None, "set, as in every pod", hint)
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
+def _safe_address(server: str) -> str:
+    """A server's address, if a token may travel there."""
+    where, address = "kubeconfig: server", server.rstrip("/")
+    expected = "an address such as https://host:6443"
+    parts = _parts_of(where, address, expected)
+    if "@" in parts.netloc:  # which every message would show
+        hint = "name user and password under users"
+        raise InputError(where, None, "an address without a login", hint)
+    if parts.scheme not in ("https", "http") or not _is_plain(address):
+        raise InputError(where, server, expected)
+    _must_be_host(where, parts.hostname or "")
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise InputError(where, server, "https, because tokens travel along")
+    return address
+
+
+def _usable_proxy(proxy: str) -> str:
+    """A proxy's address, if we can go through it; its password is never shown."""
+    where, expected = "kubeconfig: proxy-url", "an address such as http://host:3128"
+    if proxy and _parts_of(where, proxy, expected).scheme not in ("https", "http"):
+        raise InputError(where, None, expected, "a proxy of another kind cannot be used")
+    return proxy
+
+
+def _parts_of(where: str, address: str, expected: str) -> SplitResult:
+    """The parts of an address that has a host and perhaps a port."""
+    shown = address if address and "@" not in address else None
+    try:
+        parts = urlsplit(address)
+        is_whole = bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        raise InputError(where, shown, expected, str(error)) from error
+    if not is_whole:
+        raise InputError(where, shown, expected)
+    return parts
+
+
+def _must_be_host(where: str, name: str) -> None:
+    """Say no to what no resolver takes for a host."""
+    try:
+        name.encode("idna")
+    except UnicodeError as error:
+        expected = "a host whose parts have 1 to 63 characters"
+        raise InputError(where, name, expected) from error
+
+
+def _is_plain(address: str) -> bool:
+    """Whether an address can stand in a request as it is."""
+    return address.isascii() and address.isprintable() and " " not in address
+
+
+def _what_is_shown(shown: _Shown) -> str:
+    """What a kubeconfig lets us show; of a certificate also until when it is good."""
+    if shown.authorization or not shown.cert:
+        return "the token" if shown.authorization else "neither token nor client certificate"
+    try:
+        raw = ssl.PEM_cert_to_DER_cert(_first_pem(shown.cert.decode("ascii")))
+    except ValueError:
+        return "the client certificate"
+    end = _VALIDITY.search(raw)
+    if end is None:
+        return "the client certificate"
+    text = f"20{end[1].decode()}" if end[1] else end[2].decode()
+    day, time = f"{text[:4]}-{text[4:6]}-{text[6:8]}", f"{text[8:10]}:{text[10:12]}:{text[12:14]}"
+    return f"the client certificate (valid until {day}T{time}Z)"
+
+
+def _first_pem(text: str) -> str:
+    """The first certificate of a file: one's own, before those of who signed it."""
+    start, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
+    return text[start : end + len(ssl.PEM_FOOTER)]
+
+
+def _trusting(trust: _Trust) -> ssl.SSLContext:
+    """A context; certificates are checked unless the kubeconfig says not to."""
+    try:
+        context = checking(cadata=trust.authority.decode("ascii", "ignore") or None)
+        if trust.is_blind:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if trust.cert:
+            with tempfile.NamedTemporaryFile() as file:  # which nobody else may read
+                file.write(trust.cert + b"\n" + trust.key)
+                file.flush()
+                context.load_cert_chain(file.name, password=NO_PASSPHRASE)
+    except (OSError, ValueError) as error:
+        where = "kubeconfig: certificates"
+        hint = "check it with: kubectl config view (a key must not be locked by a passphrase)"
+        raise InputError(where, None, f"a usable one: {error}", hint) from error
+    return context

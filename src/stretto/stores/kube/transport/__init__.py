@@ -1,0 +1,1 @@
+"""HTTP to an API server: connections, retries, bounded lanes and watch streams."""

@@ -1,0 +1,155 @@
+"""What answers of an API server mean, in the store's words."""
+
+from typing import Final
+
+import msgspec
+
+from stretto.api.wire.kinds import Kind
+from stretto.base.errors import (
+    InputError,
+    NotAllowedError,
+    StrettoError,
+    TooOldError,
+    UnreachableError,
+)
+from stretto.stores.kube.login.messages import Answer
+from stretto.stores.store import Code, Outcome, Reply
+
+_SAID: Final = 300
+"""Characters of an answer that is no Status, kept for the message."""
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    """One of several reasons."""
+
+    #: What sort it is.
+    reason: str = ""
+    #: The field that it is about.
+    field: str = ""
+
+
+class _Details(msgspec.Struct, frozen=True, rename="camel"):
+    """More about a refusal."""
+
+    #: Uid of the object.
+    uid: str = ""
+    #: Reasons, one a field.
+    causes: tuple[_Cause, ...] = ()
+    #: Seconds to wait.
+    retry_after_seconds: int | None = None
+
+
+_NO_DETAILS: Final = _Details()
+
+
+class Status(msgspec.Struct, frozen=True):
+    """Kubernetes' ``Status``: the body of every answer that is no object."""
+
+    #: What happened, for people.
+    message: str = ""
+    #: Why, in one word.
+    reason: str = ""
+    #: ``Success`` or ``Failure``.
+    status: str = ""
+    #: HTTP status.
+    code: int = 0
+    #: More about it.
+    details: _Details | None = None
+
+    @property
+    def more(self) -> _Details:
+        """The details, empty where there are none."""
+        return self.details or _NO_DETAILS
+
+    def names(self, reason: str) -> bool:
+        """Whether some cause has this reason."""
+        return any(cause.reason == reason for cause in self.more.causes)
+
+
+_DECODER: Final = msgspec.json.Decoder(Status)
+
+
+def status_of(answer: Answer) -> Status:
+    """The Status in an answer; what is none becomes one. It always says something."""
+    try:
+        status = _DECODER.decode(answer.body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        status = Status()
+    message = status.message or answer.body[:_SAID].decode("utf-8", "replace").strip()
+    message = message or f"HTTP status {answer.status}"
+    if answer.shown:
+        message = f"{message}: {answer.shown}"
+    return msgspec.structs.replace(status, message=message, code=status.code or answer.status)
+
+
+def refused(answer: Answer, what: str) -> Reply:
+    """The reply to a write that the server has surely not done.
+
+    Args:
+        answer: what it said.
+        what: the write in words, such as ``create pods``.
+    """
+    status = status_of(answer)
+    retry_after = answer.retry_after
+    match answer.status:
+        case 401 | 403:
+            return Reply(Outcome.REFUSED, Code.FORBIDDEN, forbidden(what, status))
+        case 404:
+            return Reply(Outcome.REFUSED, Code.NOT_FOUND, status.message)
+        case 409 if status.reason == "AlreadyExists":
+            return Reply(Outcome.CONFLICT, Code.ALREADY_EXISTS, status.message)
+        case 409:
+            return Reply(Outcome.CONFLICT, Code.CONFLICT, status.message)
+        case 422 if _is_about_uid(status):
+            return Reply(Outcome.CONFLICT, Code.CONFLICT, status.message)
+        case 429:
+            seconds = status.more.retry_after_seconds
+            wait = retry_after if retry_after is not None else seconds
+            text = status.message
+            return Reply(Outcome.REFUSED, Code.TOO_MANY_REQUESTS, text, retry_after=wait)
+        case code if 300 <= code < 400:
+            text = f"{what}: the server answered with a redirect, which is not followed"
+            return Reply(Outcome.REFUSED, Code.INVALID, text)
+    return Reply(Outcome.REFUSED, Code.INVALID, status.message)
+
+
+def unknown(what: str, why: str) -> Reply:
+    """The reply to a write that may have been done."""
+    text = f"{what}: the answer is lost ({why}); read the object back before deciding"
+    return Reply(Outcome.UNKNOWN, Code.TIMEOUT, text)
+
+
+def unsent(what: str, why: str) -> Reply:
+    """The reply to a write that nobody has seen."""
+    text = f"{what}: nothing was sent ({why}); try again later"
+    return Reply(Outcome.REFUSED, Code.UNAVAILABLE, text)
+
+
+def forbidden(what: str, status: Status) -> str:
+    """A missing right, with verb and resource, and what to do."""
+    said = status.message or "the token or certificate is not accepted"
+    if status.code == 401 or status.reason == "Unauthorized":
+        return f"{what} is not allowed: {said}; the login is not (or no longer) accepted"
+    return f"{what} is not allowed: {said}; grant it by a Role or ClusterRole (verb and resource)"
+
+
+def read_error(kind: Kind, verb: str, answer: Answer) -> StrettoError:
+    """The error of a read that did not go well."""
+    status = status_of(answer)
+    what = f"{verb} {kind.resource}"
+    match answer.status:
+        case 401 | 403:
+            said = forbidden(what, status).removeprefix(f"{what} is not allowed: ")
+            return NotAllowedError(what, said)
+        case 410:
+            return TooOldError("the page token", "a list begun anew")
+        case code if code >= 500 or code == 429:
+            return UnreachableError(what, status.message)
+    hint = "" if status.reason else "does this address lead to a Kubernetes API server?"
+    return InputError(what, status.message, "what an API server can select", hint)
+
+
+def _is_about_uid(status: Status) -> bool:
+    """Whether nothing but the uid was wrong: the object is another one now."""
+    causes = status.more.causes
+    return bool(causes) and all(cause.field == "metadata.uid" for cause in causes)

@@ -1,0 +1,251 @@
+"""The line to the server: one request, one answer, or a word on what became of it.
+
+Three ways to fail are told apart, because they mean different things for a write: it was never
+sent; it may have been done; the server is not the one we trust. Redirects are not followed (the
+token would travel along), and no answer is read beyond its bound.
+"""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import weakref
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+import aiohttp
+from yarl import URL
+
+from stretto.base.errors import InputError, StrettoError
+from stretto.stores.kube.login.access import Access, Login
+from stretto.stores.kube.login.messages import (
+    JSON,
+    Answer,
+    DistrustedError,
+    LostError,
+    NotSentError,
+    Request,
+    body_of,
+    why_not,
+)
+from stretto.stores.kube.transport.connections import Kept
+from stretto.stores.kube.transport.options import KubeOptions
+
+T = TypeVar("T")
+
+_UNSIGNED: Final = (
+    "the kubeconfig's certificate-authority (in a pod, the service account's ca.crt) "
+    "must have signed the server's certificate"
+)
+"""What to do where the server's certificate is not trusted."""
+_NO_TLS: Final = "does this address speak TLS, and a version of it that is not too old?"
+"""What to look at where it does not come to a certificate."""
+_FAREWELLS: Final = 100
+_FAREWELL: Final = 0.01
+"""Connections that were closed may take so many seconds, so many times, to be gone."""
+
+
+class Line:
+    """Connections to one API server, kept alive; lives on the event loop."""
+
+    def __init__(self, access: Access, options: KubeOptions) -> None:
+        """A line that connects with its first request."""
+        #: How patient it is.
+        self.options = options
+        self._access = access
+        self._login: Login | None = None
+        self._read_at = 0.0
+        self._lock = asyncio.Lock()
+        self._session: aiohttp.ClientSession | None = None
+        self._kept = Kept(options)
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    async def login(self, refused: Login | None = None) -> Login:
+        """The login to use; ``refused`` is one that the server did not take."""
+        loop = asyncio.get_running_loop()
+        known = self._login
+        if refused is None and known is not None and self._is_fresh(loop.time()):
+            return known
+        async with self._lock:
+            known = self._login
+            renew = refused is not None and refused is known
+            if known is None or renew or not self._is_fresh(loop.time()):
+                try:
+                    self._login = known = await self._access.login(renew=renew)
+                except InputError:
+                    if known is None:
+                        raise
+                    # A file that is being replaced: what we have may still be good.
+                self._read_at = loop.time()
+        return known
+
+    def _is_fresh(self, now: float) -> bool:
+        return now - self._read_at <= self.options.token_every
+
+    async def exchange(
+        self, request: Request, may_send: Callable[[], bool] = lambda: True
+    ) -> Answer:
+        """Send a request and read its answer; a token that is not taken is renewed once.
+
+        ``may_send`` is asked last of all, each time: a login may have taken long.
+
+        Raises:
+            NotSentError: no connection could be made, or it may not be sent any more.
+            LostError: the connection broke, or the answer did not come in time.
+            DistrustedError: the server's certificate is not trusted.
+        """
+        login, answer = await self._trusted(lambda login: self._once(login, request, may_send))
+        if answer.status == 401:
+            renewed = await self.login(refused=login)
+            if renewed.authorization != login.authorization or renewed.context is not login.context:
+                answer = await self._once(renewed, request, may_send)
+            if answer.status == 401:
+                answer = answer._replace(shown=renewed.shown)
+        return answer
+
+    async def prepare(self, count: int) -> None:
+        """Connect before the first request, so that a burst need not wait for that."""
+        login = await self.login()
+        if not login.proxy:
+            await self._kept.prepare(login, count)
+
+    async def open(self, path: str, idle: float) -> aiohttp.ClientResponse:
+        """Begin to read a stream; the caller reads and closes it.
+
+        Args:
+            path: what is read.
+            idle: seconds without a byte after which it is dead.
+
+        Raises:
+            NotSentError, LostError, DistrustedError: as ``exchange``.
+        """
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self.options.connect, sock_read=idle
+        )
+        login, response = await self._trusted(lambda login: self._stream(login, path, timeout))
+        if response.status == 401:
+            response.close()
+            login = await self.login(refused=login)
+            response = await self._stream(login, path, timeout)
+        return response
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._kept.close()
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+        for each in list(self._sockets):
+            with contextlib.suppress(OSError):  # closed already, or never connected
+                each.shutdown(socket.SHUT_RDWR)
+        for _ in range(_FAREWELLS):  # an orderly goodbye to a server that is gone takes for ever
+            if all(each.fileno() < 0 for each in list(self._sockets)):
+                return
+            await asyncio.sleep(_FAREWELL)
+
+    async def _trusted(self, send: Callable[[Login], Awaitable[T]]) -> tuple[Login, T]:
+        """What comes of a request, and the login that it went with.
+
+        Authorities are rotated: where the server's certificate is not trusted, whom to trust is
+        read again, and the request is sent once more if that has changed. Nobody has seen it yet.
+        """
+        login = await self.login()
+        try:
+            return login, await send(login)
+        except DistrustedError:
+            renewed = await self.login(refused=login)
+            if renewed.context is login.context:
+                raise
+            return renewed, await send(renewed)
+
+    async def _stream(
+        self, login: Login, path: str, times: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        try:
+            return await self._request(login, Request("GET", path), times)
+        except Exception as error:
+            raise self._told(error, login) from error
+
+    async def _once(self, login: Login, request: Request, may_send: Callable[[], bool]) -> Answer:
+        if not may_send():
+            raise NotSentError("it may not be sent any more")
+        if not login.proxy:
+            try:
+                return await self._kept.exchange(login, request)
+            except Exception as error:
+                raise self._told(error, login) from error
+        options = self.options
+        timeout = aiohttp.ClientTimeout(
+            total=options.answer + options.connect, sock_connect=options.connect
+        )
+        try:
+            async with await self._request(login, request, timeout) as response:
+                body = await body_of(response, options.most_bytes)
+                return Answer(response.status, body, seconds_asked(response))
+        except Exception as error:
+            raise self._told(error, login) from error
+
+    async def _request(
+        self, login: Login, request: Request, times: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
+        headers = {"Accept": JSON}
+        if login.authorization:
+            headers["Authorization"] = login.authorization
+        if request.body:
+            headers["Content-Type"] = request.content
+        return await self._sessions().request(
+            request.method,
+            URL(login.server + request.path, encoded=True),
+            data=request.body or None,
+            headers=headers,
+            timeout=times,
+            allow_redirects=False,
+            ssl=login.context if login.context is not None else True,
+            server_hostname=login.server_name or None,
+            proxy=login.proxy or None,
+        )
+
+    def _sessions(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(  # without a limit: lanes bound them
+                limit=0, keepalive_timeout=60.0, socket_factory=self._socket
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "stretto"},
+            )
+            # A PUT or DELETE sent again behind our back would meet its own first success.
+            self._session._retry_connection = False  # noqa: SLF001
+        return self._session
+
+    def _socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        """A socket that we know of, so that it is surely closed in the end."""
+        family, kind, protocol, *_ = address
+        made = socket.socket(family, kind, protocol)
+        self._sockets.add(made)
+        return made
+
+    def _told(self, error: Exception, login: Login) -> StrettoError:
+        """A library's error as one of ours."""
+        said = str(error) or type(error).__name__
+        if isinstance(error, StrettoError):
+            return error
+        if isinstance(error, aiohttp.ClientHttpProxyError):  # its own words hold our password
+            said = f"its proxy answered {error.status} {error.message}".rstrip()
+        if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+            is_of_it = isinstance(error, ssl.CertificateError)
+            return DistrustedError(login.server, said, _UNSIGNED if is_of_it else _NO_TLS)
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return NotSentError(why_not(error.os_error))
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return NotSentError(said)
+        if isinstance(error, aiohttp.ClientError | TimeoutError | OSError):
+            return LostError(said)
+        raise error
+
+
+def seconds_asked(response: aiohttp.ClientResponse) -> float | None:
+    """The ``Retry-After`` header, where it is a number of seconds."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdecimal() else None

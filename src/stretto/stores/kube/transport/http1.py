@@ -1,0 +1,183 @@
+"""HTTP/1.1 as far as single requests need it: bytes of a request, and bytes as an answer.
+
+No compression is asked for, and none is read. What an API server never sends (trailers that mean
+something, answers to several requests at once) is taken for a broken line and not guessed at.
+"""
+
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from stretto.stores.kube.login.access import Login
+from stretto.stores.kube.login.messages import JSON, Answer, LostError, Request
+
+_MOST_HEAD: Final = 1 << 16
+"""Bytes of an answer's head at most."""
+_DIGITS: Final = 20
+"""Characters of a length at most."""
+_END: Final = b"\r\n\r\n"
+_PORTS: Final = {"https": 443, "http": 80}
+_EMPTY: Final = (204, 304)
+"""Answers without a body."""
+
+
+class Target(NamedTuple):
+    """Where requests of one login go, and the parts that they share."""
+
+    #: Host to connect to.
+    host: str
+    #: Its port.
+    port: int
+    #: Path before every path.
+    base: str
+    #: The headers that every request has.
+    headers: str
+
+
+def target_of(login: Login) -> Target:
+    """What all requests of a login share."""
+    parts = urlsplit(login.server)
+    port = parts.port or _PORTS[parts.scheme]
+    lines = [f"Host: {parts.netloc.rpartition('@')[2]}", f"Accept: {JSON}", "User-Agent: stretto"]
+    if login.authorization:
+        lines.append(f"Authorization: {login.authorization}")
+    headers = "".join(f"\r\n{line}" for line in lines)
+    return Target(parts.hostname or "", port, parts.path, headers)
+
+
+def bytes_of(request: Request, target: Target) -> bytes:
+    """A request as it is sent; paths are quoted already."""
+    start = f"{request.method} {target.base}{request.path} HTTP/1.1{target.headers}"
+    if not request.body:
+        none = "" if request.method == "GET" else "\r\nContent-Length: 0"
+        return f"{start}{none}\r\n\r\n".encode("ascii")
+    size = len(request.body)
+    rest = f"\r\nContent-Type: {request.content}\r\nContent-Length: {size}\r\n\r\n"
+    return (start + rest).encode("ascii") + request.body
+
+
+class Reader:
+    """Bytes of one connection as answers, one at a time."""
+
+    def __init__(self, most: int) -> None:
+        """Nothing has come yet; ``most`` is the longest body."""
+        self._most = most
+        self._data = bytearray()
+        self._body = bytearray()
+        self._head: _Head | None = None
+
+    def feed(self, data: bytes) -> tuple[Answer, bool] | None:
+        """Take in what has come: the answer once it is whole, and whether the line may be kept.
+
+        Raises:
+            LostError: it is no answer, or a longer one than anybody reads.
+        """
+        self._data += data
+        if self._head is None and not self._begin():
+            return None
+        head = self._head
+        assert head is not None
+        if head.chunked:
+            return self._ended(head, self._body) if self._chunks() else None
+        have = len(self._data)
+        if head.length is None or have < head.length:
+            self._check(have)
+            return None
+        if have > head.length:
+            raise LostError("more came than was asked for")
+        return self._ended(head, self._data)
+
+    def end(self) -> Answer | None:
+        """The server has closed the line: the answer, where this is how it ends."""
+        head = self._head
+        if head is None or head.chunked or head.length is not None:
+            return None
+        return self._ended(head, self._data)[0]
+
+    def _ended(self, head: "_Head", body: bytearray) -> tuple[Answer, bool]:
+        answer = Answer(head.status, bytes(body), head.retry_after)
+        stays = head.stays and (body is self._data or not self._data)
+        self._head, self._data, self._body = None, bytearray(), bytearray()
+        return answer, stays
+
+    def _begin(self) -> bool:
+        """Read the head, once it is there; what is only said meanwhile (1xx) is passed over."""
+        while True:
+            end = self._data.find(_END)
+            if end < 0:
+                if len(self._data) > _MOST_HEAD:
+                    raise LostError("an answer whose head does not end")
+                return False
+            head = _head_of(bytes(self._data[:end]))
+            del self._data[: end + len(_END)]
+            if head.status >= 200:
+                self._head = head
+                self._check(head.length or 0)
+                return True
+
+    def _chunks(self) -> bool:
+        """Take the chunks that are there; whether the last has come."""
+        data = self._data
+        while (line := data.find(b"\r\n")) >= 0:
+            try:
+                size = int(data[:line].partition(b";")[0], 16)
+            except ValueError as error:
+                raise LostError("a chunk without a size") from error
+            start, stop = line + 2, line + 2 + size
+            self._check(len(self._body) + size)
+            if len(data) < stop + 2:
+                return False
+            if data[stop : stop + 2] != b"\r\n":
+                raise LostError("an answer with a trailer" if not size else "a chunk without end")
+            self._body += data[start:stop]
+            del data[: stop + 2]
+            if not size:
+                return True
+        if len(data) > _MOST_HEAD:
+            raise LostError("a chunk whose size does not end")
+        return False
+
+    def _check(self, size: int) -> None:
+        if size > self._most:
+            raise LostError(f"an answer of more than {self._most} bytes")
+
+
+class _Head(NamedTuple):
+    """What the head of an answer says."""
+
+    #: HTTP status.
+    status: int
+    #: Bytes of the body; ``None`` where they come in chunks or until the end.
+    length: int | None
+    #: Whether the body comes in chunks.
+    chunked: bool
+    #: Whether the connection stays.
+    stays: bool
+    #: Seconds that it asks us to wait.
+    retry_after: float | None
+
+
+def _head_of(head: bytes) -> _Head:
+    first, *lines = head.split(b"\r\n")
+    version, _, rest = first.partition(b" ")
+    if not version.startswith(b"HTTP/1.") or not rest[:3].isdigit():
+        raise LostError("an answer that is not HTTP/1.1")
+    status, length, chunked, retry = int(rest[:3]), None, False, None
+    stays = version != b"HTTP/1.0"
+    for line in lines:
+        name, _, value = line.partition(b":")
+        match name.lower():
+            case b"content-length":
+                if not value.strip().isdigit() or len(value) > _DIGITS:
+                    raise LostError("an answer whose length is no number")
+                length = int(value)
+            case b"transfer-encoding":
+                chunked = True
+            case b"connection":
+                stays = stays and value.strip().lower() != b"close"
+            case b"content-encoding" if value.strip().lower() != b"identity":
+                raise LostError("an answer in an encoding that was not asked for")
+            case b"retry-after" if value.strip().isdigit():
+                retry = float(value)
+    if status in _EMPTY or status < 200:
+        length, chunked = 0, False
+    return _Head(status, None if chunked else length, chunked, stays, retry)

@@ -1,0 +1,88 @@
+"""Watch streams: bytes from the line as changes, one JSON object a line."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+import aiohttp
+import msgspec
+
+from stretto.stores.kube.login.messages import Answer, LostError, SilentError
+from stretto.stores.kube.transport.client import seconds_asked
+
+_INITIAL_END: Final = b'"k8s.io/initial-events-end"'
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """One line of a watch."""
+
+    #: ``ADDED``, ``MODIFIED``, ``DELETED``, ``BOOKMARK`` or ``ERROR``.
+    type: str
+    #: The object, or a Status for an error.
+    object: msgspec.Raw
+
+    @property
+    def ends_the_list(self) -> bool:
+        """Whether this bookmark says that all that existed has been told."""
+        return self.type == "BOOKMARK" and _INITIAL_END in bytes(self.object)
+
+
+_DECODER: Final = msgspec.json.Decoder(Change)
+_REFUSAL: Final = 4096
+"""Bytes read of an answer that refuses a stream."""
+
+
+async def refusal_of(response: aiohttp.ClientResponse, seconds: float) -> Answer:
+    """The answer that came in place of a stream, as far as it matters.
+
+    Raises:
+        LostError: it did not come whole within so many seconds.
+    """
+    body = b""
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in response.content.iter_any():
+                body += part
+                if len(body) >= _REFUSAL:
+                    break
+    except (aiohttp.ClientError, OSError) as error:  # of which TimeoutError is one
+        said = str(error) or type(error).__name__
+        raise LostError(f"HTTP status {response.status}, and no more of it: {said}") from error
+    return Answer(response.status, body[:_REFUSAL], seconds_asked(response))
+
+
+async def changes_of(
+    response: aiohttp.ClientResponse, most_line: int
+) -> AsyncIterator[list[Change]]:
+    """The changes of a stream as they arrive, in batches; ends when the server ends it.
+
+    Raises:
+        SilentError: nothing came for too long.
+        LostError: the connection broke, or sent what is no change.
+    """
+    rest = b""
+    try:
+        async for chunk in response.content.iter_any():
+            *lines, rest = (rest + chunk).split(b"\n")
+            if lines:
+                yield [change for line in lines if line and (change := _change_of(line))]
+            if len(rest) > most_line:
+                raise LostError(f"a line of more than {most_line} bytes")
+    except TimeoutError as error:
+        raise SilentError(str(error) or "nothing came for too long") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise LostError(str(error) or type(error).__name__) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise LostError(f"a stream that is none: {error}") from error
+
+
+def _change_of(line: bytes) -> Change | None:
+    """The change that a line tells; none of an object so deep that nobody could read it.
+
+    A server takes ten thousand levels where a kind leaves them to its users: such an object is
+    passed over, because the stream would end at it every time.
+    """
+    try:
+        return _DECODER.decode(line)
+    except RecursionError:
+        return None

@@ -1,0 +1,1 @@
+"""Benchmarks beside a real API server, compared with kube-scheduler."""

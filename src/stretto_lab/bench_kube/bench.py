@@ -1,0 +1,231 @@
+"""``stretto bench kube``: Stretto and kube-scheduler on the same machine, objects and API server.
+
+Sides and ceiling take turns, round by round, each on a fresh control plane. The ceiling is the
+workload's own writes, as Stretto made them in that round, replayed raw by the same client with the
+onlooker attached and the loader stopped.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from stretto.base.clock import Clock
+from stretto_lab.bench_kube.options import KUBE_SCHEDULER, STRETTO, KubeBench
+from stretto_lab.bench_kube.rounds import Ceiling, Round, ceiling, measure
+from stretto_lab.bench_kube.shapes import Counts, Shape, counts_of, shape_named
+from stretto_lab.bench_kube.warm import warm_kernels
+from stretto_lab.bench_kube.watch import Curve
+from stretto_lab.control_plane.cluster import CORE
+from stretto_lab.control_plane.tools import build
+
+Told = Callable[[str], None]
+"""Told of each step that takes long."""
+
+
+class Side(msgspec.Struct, frozen=True):
+    """What one scheduler did with one workload; figures are medians over the rounds."""
+
+    #: Pods bound a second from just before its first write to the last binding, loader stopped.
+    pods_per_s: float | None
+    #: Median seconds of a pod from seen to seen bound, at the even rate.
+    p50_s: float | None
+    #: 99th percentile of the same.
+    p99_s: float | None
+    #: Seconds from the start of the process to the first binding, all pods waiting.
+    start_to_first_binding_s: float | None
+    #: Microseconds of the process's own CPU time a pod, in the same time.
+    cpu_us_per_pod: float | None
+    #: Peak resident memory of the process in MB.
+    rss_mb: float | None
+    #: Pods bound in the throughput pass, the least of all rounds.
+    bound: int
+    #: Pods of both passes that stayed out, the most of all rounds.
+    unbound: int
+    #: Pods bound a second in each round.
+    rounds_per_s: list[float | None]
+    #: Pods over time in the last round.
+    curve: Curve
+
+
+class WorkloadResult(msgspec.Struct, frozen=True):
+    """One workload."""
+
+    #: Nodes.
+    nodes: int
+    #: How many pods there were.
+    pods: Counts
+    #: Our side.
+    stretto: Side
+    #: The other side; ``None`` where it was not asked for or cannot do it.
+    kube_scheduler: Side | None
+    #: Pods a second when the same writes are replayed raw; ``None`` where nothing was bound.
+    api_ceiling_per_s: float | None
+    #: The same in each round.
+    ceiling_rounds_per_s: list[float | None]
+    #: Our rate over the other's.
+    ratio: float | None
+    #: Our rate over the ceiling.
+    share_of_ceiling: float | None
+    #: Writes of the replay that were not taken, in all rounds.
+    replay_failed: int
+
+
+class _Rounds(NamedTuple):
+    """All rounds of one workload."""
+
+    #: By side.
+    sides: dict[str, list[Round]]
+    #: The ceilings.
+    ceilings: list[Ceiling]
+
+
+def run_kube_bench(
+    asked: KubeBench, clock: Clock, told: Told
+) -> Iterator[tuple[str, WorkloadResult]]:
+    """Measure every workload that is asked for; what is missing of the programs is built.
+
+    Each is given as soon as it is measured, so that a failure later on loses none.
+
+    Raises:
+        StrettoError: a program cannot be built, or has ended before its time.
+    """
+    names = asked.names()
+    build((*CORE, *([KUBE_SCHEDULER] if asked.against == KUBE_SCHEDULER else [])), told)
+    told("rehearsing in memory, so that no kernel is compiled while something is measured")
+    warm_kernels(asked.profile, names)
+    for name in names:
+        yield name, _workload(shape_named(name), asked, clock, told)
+
+
+def plain(results: Mapping[str, WorkloadResult]) -> dict[str, Any]:
+    """The results as they are written: one key a workload."""
+    found: dict[str, Any] = {}
+    for name, result in results.items():
+        fields = msgspec.to_builtins(result)
+        fields["pods"] = result.pods._asdict()
+        for key, label in _LABELS.items():
+            fields[label] = side = fields.pop(key)
+            if side is not None:
+                side["curve"] = dict(zip(Curve._fields, side["curve"], strict=True))
+        order = (*_LABELS.values(), *(key for key in fields if key not in _LABELS.values()))
+        found[name] = {key: fields[key] for key in order}
+    return found
+
+
+_LABELS: Final = {"stretto": STRETTO, "kube_scheduler": KUBE_SCHEDULER}
+"""Names of the sides in files, by their field."""
+
+
+def sides_of(shape: Shape, asked: KubeBench) -> list[str]:
+    """Who is measured: kube-scheduler knows no gangs of custom kinds."""
+    both = asked.against == KUBE_SCHEDULER and shape.gang == 1
+    return [STRETTO, KUBE_SCHEDULER] if both else [STRETTO]
+
+
+def _workload(shape: Shape, asked: KubeBench, clock: Clock, told: Told) -> WorkloadResult:
+    counts = counts_of(shape, asked.nodes)
+    rounds = _Rounds({name: [] for name in sides_of(shape, asked)}, [])
+    for number in range(asked.rounds):
+        turn = f"{shape.name}, round {number + 1} of {asked.rounds}"
+        order = list(rounds.sides)
+        for name in order if number % 2 == 0 else reversed(order):
+            told(f"{turn}: {name}, {counts.pods:,} pods on {asked.nodes:,} nodes")
+            found = measure(shape, asked, name, clock)
+            rounds.sides[name].append(found)
+            told(f"{turn}: {name} bound {found.drain.bound:,}, {_shown(rate_of(found))} a second")
+        writes = rounds.sides[STRETTO][-1].writes
+        if writes.binds:
+            told(f"{turn}: the ceiling, the same writes without a scheduler")
+            rounds.ceilings.append(ceiling(shape, asked, writes, clock))
+    return result_of(counts, asked.nodes, rounds.sides, rounds.ceilings)
+
+
+# ------------------------------------------------------------ figures
+
+
+def result_of(
+    counts: Counts, nodes: int, sides: Mapping[str, Sequence[Round]], ceilings: Sequence[Ceiling]
+) -> WorkloadResult:
+    """The figures of a workload from its rounds."""
+    ours = side_of(sides[STRETTO], counts)
+    theirs = side_of(sides[KUBE_SCHEDULER], counts) if KUBE_SCHEDULER in sides else None
+    tops = [each.bound / each.seconds if each.bound else None for each in ceilings]
+    top = _median(tops)
+    return WorkloadResult(
+        nodes,
+        counts,
+        ours,
+        theirs,
+        _rounded(top, 1),
+        [_rounded(each, 1) for each in tops],
+        _over(ours.pods_per_s, None if theirs is None else theirs.pods_per_s),
+        _over(ours.pods_per_s, top),
+        sum(each.failed for each in ceilings),
+    )
+
+
+def side_of(rounds: Sequence[Round], counts: Counts) -> Side:
+    """The figures of one side from its rounds."""
+    rates = [rate_of(each) for each in rounds]
+    waits = sorted(wait for each in rounds for wait in each.waits)
+    out = [counts.pods - each.drain.bound + _never(each, counts) for each in rounds]
+    return Side(
+        pods_per_s=_rounded(_median(rates), 1),
+        p50_s=quantile(waits, 0.5),
+        p99_s=quantile(waits, 0.99),
+        start_to_first_binding_s=_rounded(_median([each.drain.first_s for each in rounds]), 2),
+        cpu_us_per_pod=_rounded(_median([_cpu_of(each) for each in rounds]), 1),
+        rss_mb=_rounded(max((each.usage.rss_mb or 0.0 for each in rounds), default=0.0) or None, 1),
+        bound=min(each.drain.bound for each in rounds),
+        unbound=max(out),
+        rounds_per_s=[_rounded(rate, 1) for rate in rates],
+        curve=rounds[-1].curve,
+    )
+
+
+def rate_of(found: Round) -> float | None:
+    """Pods a second of a round's throughput pass; ``None`` where nothing was bound."""
+    drain = found.drain
+    return drain.bound / drain.seconds if drain.seconds else None
+
+
+def quantile(values: Sequence[float], share: float) -> float | None:
+    """The nearest rank of a sorted list; ``None`` where it is endless or there is none.
+
+    >>> quantile([1.0, 2.0, 3.0], 0.5), quantile([], 0.5), quantile([float("inf")], 0.99)
+    (2.0, None, None)
+    """
+    if not values:
+        return None
+    found = values[max(0, math.ceil(share * len(values)) - 1)]
+    return round(found, 4) if math.isfinite(found) else None
+
+
+def _never(found: Round, counts: Counts) -> int:
+    """Pods of the latency pass that were not bound (or never came, after a long silence)."""
+    return counts.steady - sum(math.isfinite(wait) for wait in found.waits)
+
+
+def _cpu_of(found: Round) -> float | None:
+    drain = found.drain
+    return None if drain.cpu_s is None or not drain.bound else drain.cpu_s / drain.bound * 1e6
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return median(there) if there else None
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    return round(part / whole, 3) if part is not None and whole else None
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def _shown(rate: float | None) -> str:
+    return "none" if rate is None else f"{rate:,.0f}"

@@ -1,0 +1,261 @@
+"""The workloads: nodes and pods in the shapes of Kubernetes' own scheduler_perf.
+
+Counts are given for 5,000 nodes and scale with them. Pods that run already are made with their
+node, one node after the other, so that every side begins from the same cluster. Priorities are
+written as numbers (the Priority admission is off, as in scheduler_perf).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from stretto.api.wire.kinds import POD_GROUP
+from stretto_lab.bench_kube.options import WORKLOADS
+
+FULL: Final = 5000
+"""Nodes that the counts below are for."""
+MEASURED: Final = "bench"
+"""Namespace of the pods that are measured."""
+RUNNING: Final = "bench-running"
+"""Namespace of the pods that run already."""
+STIRRED: Final = "bench-churn"
+"""Namespace of what comes and goes meanwhile."""
+SPACES: Final = (MEASURED, RUNNING, STIRRED)
+SCHEDULER: Final = "default-scheduler"
+"""The name that both sides answer to, so that the objects are the same."""
+LEAST_STEADY: Final = 4
+"""Pods of the latency pass at least."""
+
+_GROUP: Final = "godel.bytedance.com/pod-group-name"
+_ZONE: Final = "topology.kubernetes.io/zone"
+_HOST: Final = "kubernetes.io/hostname"
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+Form = Mapping[str, Any]
+"""What a pod has beyond the plain one: ``labels``, ``annotations``, ``requests``, ``spec``."""
+Make = Callable[[int, int], Form]
+"""The form of pod number so-and-so among so many nodes."""
+
+
+class Shape(NamedTuple):
+    """One workload."""
+
+    #: Name on the command line.
+    name: str
+    #: Pods to place, with 5,000 nodes.
+    pods: int
+    #: Form of each.
+    form: Make
+    #: Pods that run already, with 5,000 nodes.
+    running: int = 0
+    #: Form of each.
+    running_form: Make = lambda _number, _nodes: {}
+    #: Zones of the nodes, in turn.
+    zones: tuple[str, ...] = ("zone1",)
+    #: Pods of a gang; 1 where there are none.
+    gang: int = 1
+    #: Whether a node, a pod and a service come and go every second.
+    stirs: bool = False
+
+
+class Counts(NamedTuple):
+    """A workload's counts for so many nodes."""
+
+    #: Pods that run already.
+    running: int
+    #: Pods of the throughput pass.
+    pods: int
+    #: Pods of the latency pass.
+    steady: int
+
+
+def counts_of(shape: Shape, nodes: int) -> Counts:
+    """How many pods there are with so many nodes; gangs are whole.
+
+    >>> counts_of(shape_named("gang"), 50)
+    Counts(running=0, pods=90, steady=9)
+    """
+    gangs = max(1, round(shape.pods / shape.gang * nodes / FULL))
+    least = -(-LEAST_STEADY // shape.gang)
+    steady = max(least, gangs // 10)
+    running = round(shape.running * nodes / FULL)
+    return Counts(running, gangs * shape.gang, steady * shape.gang)
+
+
+def shape_named(name: str) -> Shape:
+    """The workload of a name of ``WORKLOADS``."""
+    return _SHAPES[name]
+
+
+# ------------------------------------------------------------ objects
+
+
+def node_name(number: int) -> str:
+    """The name of a node."""
+    return f"node-{number:05d}"
+
+
+def node_bodies(shape: Shape, nodes: int) -> Iterator[bytes]:
+    """Nodes of 4 cores, 32 GiB and 110 pods that are ready by themselves."""
+    amounts = {"cpu": "4", "memory": "32Gi", "pods": "110"}
+    ready = [{"type": "Ready", "status": "True", "reason": "Bench"}]
+    for number in range(nodes):
+        name, zone = node_name(number), shape.zones[number % len(shape.zones)]
+        labels = {_HOST: name, _ZONE: zone}
+        status = {"allocatable": amounts, "capacity": amounts, "conditions": ready}
+        yield _ENCODE({"metadata": {"name": name, "labels": labels}, "status": status})
+
+
+def running_bodies(shape: Shape, nodes: int, more: int) -> Iterator[bytes]:
+    """The pods that run already, and so many small ones more."""
+    for number in range(counts_of(shape, nodes).running):
+        form = shape.running_form(number, nodes)
+        yield _pod(RUNNING, f"running-{number}", form, node_name(number % nodes))
+    small = {"requests": {"cpu": "10m", "memory": "50Mi"}}
+    for number in range(more):
+        yield _pod(RUNNING, f"small-{number}", small, node_name(number % nodes))
+
+
+def pod_bodies(shape: Shape, nodes: int, numbers: range) -> list[bytes]:
+    """Pods to place."""
+    return [_pod(MEASURED, pod_name(n), _member(shape, n, nodes)) for n in numbers]
+
+
+def pod_name(number: int) -> str:
+    """The name of a pod to place."""
+    return f"pod-{number}"
+
+
+def group_bodies(shape: Shape, pods: int) -> list[bytes]:
+    """The PodGroups of so many pods; none where there are no gangs."""
+    if shape.gang == 1:
+        return []
+    named = {"apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.kind}
+    spec = {"minMember": shape.gang}
+    groups = [f"gang-{number}" for number in range(-(-pods // shape.gang))]
+    meta = [{"name": name, "namespace": MEASURED} for name in groups]
+    return [_ENCODE({**named, "metadata": each, "spec": spec}) for each in meta]
+
+
+def stirred_bodies(number: int) -> tuple[bytes, bytes, bytes]:
+    """The node (which takes no pod), the pod and the service of one turn."""
+    name = f"churn-{number}"
+    ready = [{"type": "Ready", "status": "True", "reason": "Bench"}]
+    status = {"capacity": {"pods": "0"}, "conditions": ready}
+    node = _ENCODE({"metadata": {"name": name}, "status": status})
+    pod = _pod(STIRRED, name, {"requests": {}})
+    ports = [{"port": 80, "protocol": "TCP", "targetPort": 9376}]
+    spec = {"selector": {"app": "churn"}, "ports": ports}
+    service = _ENCODE({"metadata": {"name": name, "namespace": STIRRED}, "spec": spec})
+    return node, pod, service
+
+
+def _pod(namespace: str, name: str, form: Form, node: str = "") -> bytes:
+    requests = form.get("requests", {"cpu": "100m", "memory": "500Mi"})
+    container = {
+        "name": "pause",
+        "image": "registry.k8s.io/pause:3.10",
+        "ports": [{"containerPort": 80}],
+        "resources": {"requests": requests, "limits": requests},
+    }
+    spec = {
+        "schedulerName": SCHEDULER,
+        "terminationGracePeriodSeconds": 0,  # no kubelet would confirm a slower end
+        "containers": [container],
+        **form.get("spec", {}),
+    }
+    if node:
+        spec["nodeName"] = node
+    meta = {"name": name, "namespace": namespace, "labels": form.get("labels", {})}
+    meta["annotations"] = form.get("annotations", {})
+    return _ENCODE({"metadata": meta, "spec": spec})
+
+
+def _member(shape: Shape, number: int, nodes: int) -> Form:
+    """A pod's form, with its gang where it has one."""
+    form = dict(shape.form(number, nodes))
+    if shape.gang > 1:
+        group = {_GROUP: f"gang-{number // shape.gang}"}
+        form["labels"] = {**form.get("labels", {}), **group}
+        form["annotations"] = {**form.get("annotations", {}), **group}
+    return form
+
+
+# ------------------------------------------------------------ forms
+
+
+def _plain(_number: int, _nodes: int) -> Form:
+    return {}
+
+
+def _in_zones(_number: int, _nodes: int) -> Form:
+    wanted = {"key": _ZONE, "operator": "In", "values": ["zone1", "zone2"]}
+    return {"spec": {"affinity": _on_nodes({"matchExpressions": [wanted]})}}
+
+
+def _of_daemon(number: int, nodes: int) -> Form:
+    here = {"key": "metadata.name", "operator": "In", "values": [node_name(number % nodes)]}
+    return {"spec": {"affinity": _on_nodes({"matchFields": [here]})}}
+
+
+def _spread(_number: int, _nodes: int) -> Form:
+    labels = {"color": "blue"}
+    rule = {
+        "maxSkew": 5,
+        "topologyKey": _ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    return {"labels": labels, "spec": {"topologySpreadConstraints": [rule]}}
+
+
+def _together(_number: int, _nodes: int) -> Form:
+    return _beside("podAffinity", "blue", _ZONE)
+
+
+def _apart(_number: int, _nodes: int) -> Form:
+    return _beside("podAntiAffinity", "green", _HOST)
+
+
+def _low(_number: int, _nodes: int) -> Form:
+    return {"requests": {"cpu": "900m", "memory": "500Mi"}}
+
+
+def _high(_number: int, _nodes: int) -> Form:
+    return {"requests": {"cpu": "3000m", "memory": "500Mi"}, "spec": {"priority": 10}}
+
+
+def _on_nodes(term: Form) -> Form:
+    rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {"nodeAffinity": rule}
+
+
+def _beside(kind: str, color: str, key: str) -> Form:
+    labels = {"color": color}
+    term = {
+        "labelSelector": {"matchLabels": labels},
+        "topologyKey": key,
+        "namespaces": [MEASURED, RUNNING],
+    }
+    affinity = {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return {"labels": labels, "spec": {"affinity": affinity}}
+
+
+_SHAPES: Final[dict[str, Shape]] = dict(
+    zip(
+        WORKLOADS,
+        (
+            Shape("basic", 10_000, _plain, 1000),
+            Shape("node-affinity", 10_000, _in_zones, 5000, _in_zones),
+            Shape("spread", 5000, _spread, 5000, zones=("moon-1", "moon-2", "moon-3")),
+            Shape("pod-affinity", 5000, _together, 5000, _together),
+            Shape("pod-anti-affinity", 2000, _apart, 1000, _apart),
+            Shape("preemption", 1000, _high, 20_000, _low),
+            Shape("daemonset", 10_000, _of_daemon),
+            Shape("churn", 10_000, _plain, stirs=True),
+            Shape("gang", 9000, _plain, gang=3),
+        ),
+        strict=True,
+    )
+)

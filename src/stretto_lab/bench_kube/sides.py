@@ -1,0 +1,54 @@
+"""The sides: a scheduler as a process of its own, and what it has used so far."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stretto_lab.bench_kube.options import STRETTO
+from stretto_lab.bench_kube.shapes import SCHEDULER
+from stretto_lab.control_plane.cluster import ControlPlane
+from stretto_lab.control_plane.parts import Part
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_KIB: Final = 1024
+_MB: Final = 1e6
+
+
+class Usage(NamedTuple):
+    """What a process has used since it began; ``None`` where the system does not tell."""
+
+    #: Seconds of processor time, its own and the kernel's for it.
+    cpu_s: float | None
+    #: Most resident memory so far, in MB.
+    rss_mb: float | None
+
+
+def side(name: str, plane: ControlPlane, profile: str, log: Path) -> Part:
+    """A scheduler that is not started yet; both act as the administrator, without a lease."""
+    if name != STRETTO:
+        return plane[name]
+    command = [sys.executable, "-m", "stretto.cli.main", "scheduler"]
+    command += ["--kubeconfig", str(plane.kubeconfig), "--scheduler-name", SCHEDULER]
+    command += ["--no-leader-elect", "--bind-address", "", "--profile", profile]
+    return Part("stretto scheduler", command, log)
+
+
+def usage_of(pid: int) -> Usage:
+    """What a process has used, from ``/proc``."""
+    folder = Path("/proc") / str(pid)
+    try:
+        behind_name = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        status = (folder / "status").read_text(encoding="utf-8")
+    except OSError:
+        return Usage(None, None)
+    ticks = int(behind_name[11]) + int(behind_name[12])
+    return Usage(ticks / _TICKS, _peak(status))
+
+
+def _peak(status: str) -> float | None:
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name == "VmHWM":
+            return int(value.split()[0]) * _KIB / _MB
+    return None

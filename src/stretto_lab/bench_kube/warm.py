@@ -1,0 +1,99 @@
+"""Workloads placed once in memory: kernels that are not compiled yet are, before anybody measures.
+
+A process of its own (``python -m stretto_lab.bench_kube.warm PROFILE WORKLOAD...``), because what a
+kernel's first compilation takes stays in the memory of whoever compiles it.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from stretto.api.wire.kinds import NAMESPACE, NODE, POD, POD_GROUP, Kind
+from stretto.base.clock import ManualClock
+from stretto.base.errors import StrettoError
+from stretto.base.rng import Rng
+from stretto.control.scheduler.loop import BATCH
+from stretto.framework.profile.profile import load_profile
+from stretto.plane import Plane, PlaneConfig
+from stretto.state.cluster.cluster import ClusterConfig
+from stretto.stores.embedded.memory import MemoryStore
+from stretto.stores.store import Outcome
+from stretto_lab.bench_kube.shapes import (
+    SCHEDULER,
+    SPACES,
+    Shape,
+    counts_of,
+    group_bodies,
+    node_bodies,
+    pod_bodies,
+    running_bodies,
+    shape_named,
+)
+from stretto_lab.bench_kube.watch import Onlooker
+
+NODES: Final = 50
+"""Nodes of a rehearsal."""
+_LOOKS: Final = 30
+"""Looks of a second (of virtual time) each, for pods that wait for others to leave."""
+
+
+class Rehearsal:
+    """A workload in a store in memory, and what an onlooker saw of it."""
+
+    def __init__(self, shape: Shape) -> None:
+        """Nodes, running pods and pods to place; nobody places them yet."""
+        #: Pods there are.
+        self.counts = counts_of(shape, NODES)
+        #: Virtual time.
+        self.clock = ManualClock()
+        #: Everything.
+        self.store = MemoryStore(self.clock, Rng(0))
+        pods = self.counts.pods + self.counts.steady
+        self._create(NAMESPACE, [b'{"metadata": {"name": "%s"}}' % n.encode() for n in SPACES])
+        self._create(NODE, list(node_bodies(shape, NODES)))
+        self._create(POD, list(running_bodies(shape, NODES, NODES)))
+        self._create(POD_GROUP, group_bodies(shape, pods))
+        #: What is seen of the pods.
+        self.seen = Onlooker(self.store, self.clock, gangs=shape.gang > 1)
+        self._create(POD, pod_bodies(shape, NODES, range(pods)))
+
+    def place(self, profile: str = "default", tier: str = "auto", batch: int = BATCH) -> None:
+        """Let a plane place the pods, so many at once."""
+        cluster = ClusterConfig(scheduler_names=frozenset({SCHEDULER}))
+        config = PlaneConfig(load_profile(profile), cluster=cluster, tier=tier, batch=batch)
+        plane = Plane(config, self.store, self.clock)
+        for _ in range(_LOOKS):
+            plane.run_until_idle()
+            self.seen.look(1.0)
+        plane.close()
+
+    def _create(self, kind: Kind, bodies: Sequence[bytes]) -> None:
+        for reply in self.store.create(kind, bodies):
+            if reply.outcome is not Outcome.OK:
+                raise StrettoError(f"creating {kind.resource}: {reply.message}")
+
+
+def warm_kernels(profile: str, names: Sequence[str]) -> None:
+    """Rehearse workloads in a process of its own.
+
+    Raises:
+        StrettoError: the rehearsal has failed.
+    """
+    words = [sys.executable, "-m", "stretto_lab.bench_kube.warm", profile, *names]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StrettoError(f"rehearsing the workloads failed:\n{done.stderr.strip()[-2000:]}")
+
+
+def main(words: Sequence[str]) -> int:
+    """Rehearse the named workloads under a profile."""
+    profile, *names = words
+    for name in names:
+        for batch in (BATCH, 1):  # pods that come one by one have kernels of their own
+            Rehearsal(shape_named(name)).place(profile, batch=batch)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Random workloads, clusters and faults for the fault simulator."""

@@ -1,0 +1,105 @@
+"""Fate: whether a fault happens, decided by seed, step, kind and count, and by nothing else.
+
+One stream of chance would shift every later fault when one is left out. Here each decision stands
+alone: the k-th question of a kind at a step has the same answer in every run of a seed, so a fault
+can be masked and the rest stays. A replay names the faults that happen and asks no chance at all.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+from stretto.base.rng import Rng
+from stretto.stores.faulty.odds import NO_FAULTS
+from stretto.stores.faulty.watch import Chance
+
+_MASK: Final = (1 << 64) - 1
+_GOLDEN: Final = 0x9E3779B97F4A7C15
+WORLD: Final = "world"
+"""Kind under which changes made by the world are recorded, so that they can be masked too."""
+
+
+class Fault(NamedTuple):
+    """One thing that happened to the plane."""
+
+    #: Step at which it happened.
+    step: int
+    #: Its kind: a name of ``FaultOdds``, ``crash NAME``, ``clock_jump``, ``world`` and the like.
+    kind: str
+    #: Which question of that kind at that step it answers, from 0.
+    nth: int
+
+
+class Fate(Chance):
+    """Decides, and remembers what has happened."""
+
+    def __init__(
+        self, seed: int, odds: Mapping[str, float], only: Collection[Fault] | None = None
+    ) -> None:
+        """Draw by odds, or let exactly the faults of ``only`` happen."""
+        super().__init__(NO_FAULTS, Rng(seed))
+        #: Everything that has happened, in order.
+        self.happened: list[Fault] = []
+        #: Whether faults may happen; the world's own changes go on without.
+        self.active: bool = True
+        #: The step that is on.
+        self.step: int = -1
+        self._table = dict(odds)
+        self._only = None if only is None else frozenset(only)
+        self._seed = seed
+        self._keys = {kind: _mix(seed ^ _word(kind)) for kind in (*self._table, WORLD)}
+        self._counts: Counter[str] = Counter()
+
+    def begin(self, step: int) -> None:
+        """Begin a step: counts start anew, and so does the stream for sizes and delays."""
+        self.step = step
+        self._counts.clear()
+        self.rng = Rng(_mix(self._seed + step))
+
+    def heal(self) -> None:
+        """No more faults."""
+        self.active = False
+
+    def fires(self, fault: str) -> bool:
+        """Whether a fault happens now."""
+        if not self.active:
+            return False
+        if self._only is None:
+            odds = self._table.get(fault, 0.0)
+            if odds <= 0.0:
+                return False
+            return self._decide(fault, odds)
+        return self._decide(fault, 1.0)
+
+    def world(self) -> bool:
+        """Whether the world's next change of this step takes place; always, unless masked."""
+        return self._decide(WORLD, 1.0)
+
+    def _decide(self, kind: str, odds: float) -> bool:
+        nth = self._counts[kind]
+        self._counts[kind] = nth + 1
+        fault = Fault(self.step, kind, nth)
+        if self._only is not None:
+            happens = fault in self._only
+        else:
+            happens = odds >= 1.0 or self._drawn(kind, nth) < odds
+        if happens:
+            self.happened.append(fault)
+            self.fired[kind] += 1
+        return happens
+
+    def _drawn(self, kind: str, nth: int) -> float:
+        return _mix(self._keys[kind] ^ (self.step << 20) ^ nth) / 2.0**64
+
+
+def _word(text: str) -> int:
+    """A number for a kind, the same under any PYTHONHASHSEED."""
+    return Rng(0).child(text).seed
+
+
+def _mix(value: int) -> int:
+    """Scramble 64 bits (splitmix64)."""
+    value = (value + _GOLDEN) & _MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    return value ^ (value >> 31)

@@ -1,0 +1,250 @@
+"""What the simulator knows of nodes and pods: a few plain numbers, and their JSON.
+
+The reference that judges the plane is made of these numbers and of nothing that the plane uses:
+no classes, no columns, no quantities parsed.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.types.handover_annotations import BEST_EFFORT, RESOURCE_TYPE
+from stretto.api.wire.kinds import CUSTOM_NODE_RESOURCE
+from stretto.control.dispatcher.membership import GROUP_NAME
+from stretto.framework.profile.settings import ALL_MEMBERS
+from stretto.state.classes.annotations import RESERVATION, RESERVATION_TTL
+from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
+from stretto.state.classes.traits import CAN_BE_PREEMPTED
+from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
+from stretto_lab.chaos.draws.affinity import LABEL, Kin, spec_of
+
+MIB: Final = 1 << 20
+WIDGET: Final = "example.com/widget"
+"""An extended resource that some nodes have."""
+WHOLE: Final = 1000
+"""Milli of a whole GPU."""
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """A node as the world makes it."""
+
+    #: Milli-CPU.
+    cpu: int
+    #: Memory in MiB.
+    memory: int
+    #: Pods it takes.
+    pods: int = 16
+    #: Extended resources.
+    widgets: int = 0
+    #: GPUs.
+    gpus: int = 0
+    #: Model of its GPUs.
+    model: str = ""
+    #: Zone.
+    zone: str = "a"
+    #: Value of the label that selectors ask for.
+    pool: str = "blue"
+    #: Whether it has a taint that few pods tolerate.
+    tainted: bool = False
+    #: Whether it is cordoned.
+    cordoned: bool = False
+    #: Milli-CPU of its pool for best-effort pods; 0 where its agent reports none.
+    reclaimed: int = 0
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """What a pod asks for."""
+
+    #: Milli-CPU.
+    cpu: int
+    #: Memory in MiB.
+    memory: int
+    #: Extended resources.
+    widgets: int = 0
+    #: GPUs.
+    gpus: int = 0
+    #: Milli of each GPU; less than whole with one GPU only.
+    milli: int = WHOLE
+    #: Model that the GPUs must have; empty for any.
+    model: str = ""
+    #: Host ports.
+    ports: tuple[int, ...] = ()
+    #: Pool that the node must be of; empty for any.
+    pool: str = ""
+    #: Whether it tolerates the taint.
+    tolerates: bool = False
+    #: Kind of pods that have one rule in common; empty for none.
+    kin: str = ""
+    #: What pods of the kind say of one another.
+    rule: Kin = Kin.FREE
+    #: Whether CPU and memory come from the node's pool.
+    best_effort: bool = False
+
+
+class Role(msgspec.Struct, frozen=True):
+    """What a pod is part of, and whose it is."""
+
+    #: PodGroup; empty for none.
+    group: str = ""
+    #: Uid and name of its owner; empty for none.
+    owner: str = ""
+    #: How many pods of the owner must fit together, as an annotation; empty for the table's.
+    together: str = ""
+    #: Priority.
+    priority: int = 0
+    #: Whether a scheduling gate holds it.
+    gated: bool = False
+    #: Whether another scheduler is asked to place it.
+    foreign: bool = False
+    #: Node it is born on; empty for none.
+    node: str = ""
+    #: What budgets select by.
+    app: str = "chaos"
+    #: What it says of being preempted: ``true``, ``false`` or nothing.
+    agrees: str = ""
+    #: Whether it does not go at once when it is asked to.
+    held: bool = False
+    #: Queue that it names; empty for none.
+    queue: str = ""
+    #: Seconds for which its place is kept when it goes; empty for none.
+    keeps: str = ""
+
+
+POOL_MEMORY: Final = 2048
+"""MiB of memory in each pool."""
+POOL_PODS: Final = 4
+"""Places in each pool."""
+ALL_TOGETHER: Final = ALL_MEMBERS
+"""Value of ``Role.together``: all pods that exist."""
+
+
+def node_json(name: str, shape: Shape) -> bytes:
+    """A node as a store takes it."""
+    labels = {"kubernetes.io/hostname": name, "pool": shape.pool}
+    labels["topology.kubernetes.io/zone"] = shape.zone
+    amounts = {"cpu": f"{shape.cpu}m", "memory": f"{shape.memory}Mi", "pods": str(shape.pods)}
+    if shape.widgets:
+        amounts[WIDGET] = str(shape.widgets)
+    if shape.gpus:
+        amounts[GPU] = str(shape.gpus)
+        labels[GPU_PRODUCT] = shape.model
+    spec: dict[str, Any] = {}
+    if shape.tainted:
+        spec["taints"] = [{"key": "dedicated", "value": "few", "effect": "NoSchedule"}]
+    if shape.cordoned:
+        spec["unschedulable"] = True
+    return _json("v1", "Node", {"name": name, "labels": labels}, spec, {"allocatable": amounts})
+
+
+def report_json(name: str, shape: Shape) -> bytes:
+    """What a node's agent reports of its pool, as a store takes it."""
+    amounts = {"cpu": f"{shape.reclaimed}m", "memory": f"{POOL_MEMORY}Mi", "pods": str(POOL_PODS)}
+    kind, status = CUSTOM_NODE_RESOURCE, {"resources": {"allocatable": amounts}}
+    return _json(kind.api_version, kind.kind, {"name": name}, {}, status)
+
+
+def pod_json(name: str, ask: Ask, role: Role) -> bytes:
+    """A pod as a store takes it."""
+    notes: dict[str, str] = {}
+    labels = {"app": role.app}
+    if role.agrees:
+        notes[CAN_BE_PREEMPTED] = role.agrees
+    if ask.best_effort:
+        notes[RESOURCE_TYPE] = BEST_EFFORT
+    requests = {"cpu": f"{ask.cpu}m", "memory": f"{ask.memory}Mi"}
+    if ask.widgets:
+        requests[WIDGET] = str(ask.widgets)
+    if ask.gpus:
+        requests[GPU] = str(ask.gpus)
+        if ask.milli < WHOLE:
+            notes[GPU_MILLI] = str(ask.milli)
+        if ask.model:
+            notes[GPU_MODELS] = ask.model
+    if role.group:
+        labels[GROUP_NAME] = notes[GROUP_NAME] = role.group
+    if role.queue:
+        notes["stretto.dev/queue"] = role.queue
+    if role.keeps:
+        notes |= {RESERVATION: "true", RESERVATION_TTL: role.keeps}
+    if role.together:
+        notes["stretto.dev/min-member"] = role.together
+    ports = [{"containerPort": port, "hostPort": port} for port in ask.ports]
+    spec: dict[str, Any] = {
+        "schedulerName": "somebody-else" if role.foreign else SCHEDULER_NAME,
+        "containers": [{"name": "main", "resources": {"requests": requests}, "ports": ports}],
+        "priority": role.priority,
+    }
+    if ask.pool:
+        spec["nodeSelector"] = {"pool": ask.pool}
+    if ask.kin:
+        labels[LABEL] = ask.kin
+        spec |= spec_of(ask.kin, ask.rule)
+    if ask.tolerates:
+        spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+    if role.gated:
+        spec["schedulingGates"] = [{"name": "chaos"}]
+    if role.node:
+        spec["nodeName"] = role.node
+    meta: dict[str, Any] = {"name": name, "namespace": "default", "labels": labels}
+    meta["annotations"] = notes
+    if role.held:
+        meta["finalizers"] = ["chaos.stretto.dev/held"]
+    if role.owner:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
+        meta["ownerReferences"] = [{**owner, "name": role.owner, "uid": f"uid-{role.owner}"}]
+    return _json("v1", "Pod", meta, spec, {})
+
+
+def group_json(name: str, min_member: int, timeout: int | None = None) -> bytes:
+    """A PodGroup as a store takes it."""
+    meta = {"name": name, "namespace": "default"}
+    spec: dict[str, Any] = {"minMember": min_member}
+    if timeout is not None:
+        spec["scheduleTimeoutSeconds"] = timeout
+    return _json("scheduling.godel.kubewharf.io/v1alpha1", "PodGroup", meta, spec, {})
+
+
+def admits(shape: Shape, ask: Ask) -> bool:
+    """Whether a node's static facts let a pod in, room aside."""
+    return (
+        not shape.cordoned
+        and (ask.tolerates or not shape.tainted)
+        and (not ask.pool or ask.pool == shape.pool)
+        and (not ask.gpus or not ask.model or ask.model == shape.model)
+    )
+
+
+def overruns(shape: Shape, asks: Iterable[Ask], last: Ask) -> str:
+    """What of the amounts that ``last`` asks for is overrun by all asks; empty when nothing is."""
+    everybody = list(asks)
+    alike = [ask for ask in everybody if ask.best_effort == last.best_effort]
+    pooled, reported = last.best_effort, shape.reclaimed > 0
+    sums = {
+        "cpu": (sum(a.cpu for a in alike), shape.reclaimed if pooled else shape.cpu, last.cpu),
+        "memory": (
+            sum(a.memory for a in alike),
+            POOL_MEMORY * reported if pooled else shape.memory,
+            last.memory,
+        ),
+        "pods": (len(everybody), shape.pods, 1),
+        "places in the pool": (len(alike), POOL_PODS * reported, pooled),
+        WIDGET: (sum(a.widgets for a in everybody), shape.widgets, last.widgets),
+    }
+    over = [
+        f"{name} {used} of {there}"
+        for name, (used, there, asked) in sums.items()
+        if asked and used > there
+    ]
+    taken = [port for a in everybody for port in a.ports]
+    over += [f"host port {port} taken twice" for port in last.ports if taken.count(port) > 1]
+    return ", ".join(over)
+
+
+def _json(
+    version: str, kind: str, meta: dict[str, Any], spec: dict[str, Any], status: dict[str, Any]
+) -> bytes:
+    parts = {"metadata": meta, "spec": spec, "status": status}
+    return msgspec.json.encode(
+        {"apiVersion": version, "kind": kind, **{k: v for k, v in parts.items() if v}}
+    )

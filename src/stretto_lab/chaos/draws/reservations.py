@@ -1,0 +1,154 @@
+"""Kept places and moves in the simulator: drawn by seed, and the law over them.
+
+Some pods of services keep their places for a while when they go, some planes move pods by
+themselves, and somebody else's rescheduler recommends nodes. The law knows what the world made of
+each pod and looks at whoever is asked to leave for a move, and at what is claimed beside kept
+places.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from stretto.api.wire.kinds import MOVEMENT, NODE
+from stretto.base.rng import Rng
+from stretto.plane import Plane
+from stretto.state.cluster.reservations import Place
+from stretto.state.queries.invariants import Breach
+from stretto.state.work.evictions import EvictionCause
+from stretto.state.work.rescheduling import Goal, Rescheduling
+from stretto.stores.store import Deletion, UnitStore
+from stretto_lab.chaos.draws.pods import MIB, WIDGET, Ask, Role, Shape, overruns
+from stretto_lab.chaos.draws.queues import Tenants
+
+CHANGES: Final = ("add_movement", "drop_movement")
+"""What somebody else's rescheduler may do."""
+NAMES: Final = ("m1", "m2", "m3")
+"""Movements that may exist."""
+
+
+class Moving:
+    """What a seed draws about kept places and moves."""
+
+    def __init__(self, seed: int) -> None:
+        """Draw from a stream of its own."""
+        rng = Rng(seed).child("moving")
+        #: How often a pod of a service keeps its place.
+        self.keep_share: float = rng.choice((0.0, 0.4, 1.0))
+        #: Seconds for which places are kept.
+        self.ttl: int = rng.choice((3, 20))
+        #: How a plane moves pods by itself; ``None`` where it does not.
+        self.rules: Rescheduling | None = None
+        if rng.random() < 0.6:
+            every, goal = rng.choice((1.0, 8.0)), rng.choice(list(Goal))
+            dry_run, moves = rng.random() < 0.15, rng.randint(1, 4)
+            self.rules = Rescheduling(every, goal, moves, dry_run)
+        #: Whether somebody recommends nodes.
+        self.with_movements: bool = rng.random() < 0.5
+        self._rng = rng
+        self._queues: bool = Tenants(seed).exist
+        self._owners: list[str] = []
+        self._lone = 0
+
+    def weights(self) -> dict[str, float]:
+        """Weights of its changes."""
+        weight = 3.0 if self.with_movements else 0.0
+        return {"add_movement": weight, "drop_movement": weight / 3}
+
+    def dress(self, role: Role) -> Role:
+        """Let a pod of a service keep its place, perhaps; one alone may get an owner."""
+        alone = not (role.owner or role.group or role.foreign or role.node)
+        alone = alone and (bool(role.queue) or not self._queues)  # made again, it names the same
+        if alone and (self.rules is not None or self.keep_share) and self._rng.random() < 0.7:
+            self._lone += 1
+            role = msgspec.structs.replace(role, owner=f"o{self._lone}")
+        if not role.owner or role.foreign:
+            return role
+        if role.owner not in self._owners:
+            self._owners = [*self._owners[-5:], role.owner]
+        if role.keeps or self._rng.random() >= self.keep_share:
+            return role
+        return msgspec.structs.replace(role, keeps=str(self.ttl))
+
+    def add_movement(self, store: UnitStore) -> None:
+        """Somebody recommends some nodes, one of them perhaps gone, to the pods of an owner."""
+        nodes = [record.name for record in store.list(NODE).records]
+        if not self._owners or not nodes:
+            return
+        wanted = [
+            {"node": self._rng.choice((*nodes, "nowhere")), "desiredPodCount": 1 + n % 2}
+            for n in range(self._rng.randint(1, 3))
+        ]
+        owner = {
+            "type": "ReplicaSet",
+            "namespace": "default",
+            "name": self._rng.choice(self._owners),
+        }
+        body: dict[str, Any] = {
+            "apiVersion": MOVEMENT.api_version,
+            "kind": MOVEMENT.kind,
+            "metadata": {"name": self._rng.choice(NAMES)},
+            "spec": {"creator": "somebody", "generation": 1},
+            "status": {"owners": [{"owner": owner, "recommendedNodes": wanted}]},
+        }
+        store.create(MOVEMENT, [msgspec.json.encode(body)])
+
+    def drop_movement(self, store: UnitStore) -> None:
+        """A Movement is over."""
+        store.delete(MOVEMENT, [Deletion("", self._rng.choice(NAMES))])
+
+
+class MovingLaw:
+    """Laws 1 and 4 over kept places and moves."""
+
+    def __init__(self, role_of: Callable[[str], Role | None]) -> None:
+        """``role_of`` says what the world made a pod of a uid."""
+        #: Pods that were asked to leave for a move and looked at.
+        self.looks: int = 0
+        #: Claims beside kept places that were looked at.
+        self.beside: int = 0
+        self._role_of = role_of
+        self._seen: set[tuple[str, int]] = set()
+
+    def moved(self, plane: Plane) -> list[Breach]:
+        """Who was asked to leave for a move: only whom somebody makes again, no gang, few."""
+        rules, cluster = plane.config.profile.rescheduling, plane.cluster
+        fresh = [
+            cluster.pods.uid[row]
+            for row, why in cluster.evictions.leaving.items()
+            if why.cause is EvictionCause.RESCHEDULE
+            and (cluster.pods.uid[row], why.serial) not in self._seen
+            and cluster.pods.serial[row] == why.serial
+        ]
+        self._seen.update(
+            (cluster.pods.uid[row], why.serial) for row, why in cluster.evictions.leaving.items()
+        )
+        self.looks += len(fresh)
+        found = []
+        if fresh and (rules is None or rules.dry_run or len(fresh) > rules.moves):
+            found.append(Breach(4, f"{len(fresh)} pods are moved, the rules are {rules}"))
+        for uid in fresh:
+            role = self._role_of(uid)
+            if role is not None and (role.group or not role.owner or role.agrees == "false"):
+                found.append(Breach(4, f"pod {uid} of {role} is moved"))
+        return found
+
+    def crowded(
+        self, shape: Shape, asks: Iterable[Ask], ask: Ask, kept: Iterable[Place], plane: Plane
+    ) -> str:
+        """What a claim overruns with the places that are kept on its node; empty for nothing."""
+        there = [_ask_of(place, plane) for place in kept]
+        if not there:
+            return ""
+        self.beside += 1
+        return overruns(shape, [*asks, *there], ask)
+
+
+def _ask_of(place: Place, plane: Plane) -> Ask:
+    """What a kept place holds, in the simulator's words."""
+    names = plane.cluster.ledger.resources.names
+    held = {names[column]: amount for column, amount in place.pod.requests}
+    ports = tuple(port.port for port in place.pod.ports)
+    memory = -(-held.get("memory", 0) // MIB)
+    return Ask(held.get("cpu", 0), memory, held.get(WIDGET, 0), ports=ports)

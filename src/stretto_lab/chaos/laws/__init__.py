@@ -1,0 +1,1 @@
+"""The laws that the fault simulator checks after every step."""

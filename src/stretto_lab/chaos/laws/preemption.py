@@ -1,0 +1,100 @@
+"""Law 4 in the simulator: whom a preemption may push out, and for whom.
+
+The reference knows priorities, notes and sizes of pods as the world made them, and looks at every
+preemption that a binder grants.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from stretto.plane import Plane, Step
+from stretto.state.queries.invariants import Breach
+from stretto.state.victims.rules import NOBODY, PreemptionRules
+from stretto.state.work.claims import Preemption
+from stretto_lab.chaos.draws.pods import Ask, Role, admits, overruns
+from stretto_lab.chaos.world import World
+
+
+class PushingLaw:
+    """Law 4, checked on every preemption that is granted."""
+
+    def __init__(self, world: World) -> None:
+        """Nothing looked at yet."""
+        #: How many preemptions were looked at.
+        self.looks = 0
+        self._world = world
+
+    def look_at(self, plane: Plane, step: Step) -> list[Breach]:
+        """What is wrong with the preemptions of one step."""
+        found: list[Breach] = []
+        for i, (plan, verdict) in enumerate(zip(step.plans, step.verdicts, strict=True)):
+            # kube-scheduler's rules give kept room to whoever matters more, and that came later.
+            later = {row for each in step.verdicts[i + 1 :] for row in each.granted.tolist()}
+            nominated = set(verdict.nominated.tolist())
+            for each in plan.preemptions:
+                claims = plan.units[each.claims]
+                rows = plan.rows[claims.start : claims.stop].tolist()
+                if nominated.issuperset(rows):
+                    self.looks += 1
+                    found += self._victims(plane, each, rows)
+                    found += self._fit(plane, rows, later if plane.config.profile.exact else set())
+        return found
+
+    def _victims(self, plane: Plane, each: Preemption, rows: list[int]) -> list[Breach]:
+        """Nobody of equal or higher priority, nobody protected, nobody beyond a hard budget."""
+        rules = plane.config.profile.preemption
+        lowest = min((self._role(plane, row).priority for row in rows), default=NOBODY)
+        found = []
+        for row in each.victims:
+            role = self._role(plane, row)
+            why = _wrong_with(role, lowest, rules)
+            if rules.hard_budgets and row in each.beyond:
+                why = "beyond a hard budget"
+            if why:
+                found.append(Breach(4, f"pod {plane.cluster.pods.name[row]} was pushed out {why}"))
+        return found
+
+    def _fit(self, plane: Plane, rows: list[int], later: set[int]) -> list[Breach]:
+        """Whether the pods fit their nodes, as the plane knows them, once all have left.
+
+        ``later`` are claims that were granted after them.
+        """
+        pods, nodes = plane.cluster.pods, plane.cluster.nodes
+        leaving, members = plane.cluster.evictions.leaving, self._world.members
+        found = []
+        for row in rows:
+            slot = int(pods.slot[row])
+            name = nodes.names[slot] if slot >= 0 else ""
+            shape = self._world.nodes.get(name)
+            if shape is None or nodes.versions[slot] != str(self._world.node_versions[name]):
+                continue
+            here = np.flatnonzero(pods.slot[: pods.length] == slot).tolist()
+            here = [other for other in here if other not in later]
+            stay = self._asks(plane, [other for other in here if other not in leaving])
+            ask = members[pods.uid[row]].ask
+            said = overruns(shape, stay, ask) or ("" if admits(shape, ask) else "its rules")
+            if said:
+                text = f"pod {pods.name[row]} pushes others out of {name} and does not fit"
+                found.append(Breach(4, f"{text}: {said}"))
+        return found
+
+    def _asks(self, plane: Plane, rows: Iterable[int]) -> list[Ask]:
+        members, uids = self._world.members, plane.cluster.pods.uid
+        return [members[uids[row]].ask for row in rows if uids[row] in members]
+
+    def _role(self, plane: Plane, row: int) -> Role:
+        return self._world.members[plane.cluster.pods.uid[row]].role
+
+
+def _wrong_with(role: Role, lowest: int, rules: PreemptionRules) -> str:
+    """Why a pod may not be pushed out by pods of that priority, as a sentence ends; or nothing."""
+    if role.priority >= lowest:
+        return f"by one of priority {lowest} and has {role.priority}"
+    if role.priority >= rules.protected_from:
+        return "although its priority is protected"
+    if role.agrees == "false":
+        return "although it forbids that"
+    if rules.opt_in and role.agrees != "true":
+        return "and never agreed to it"
+    return ""

@@ -1,0 +1,112 @@
+"""What stands between the plane and its store, and between its own parts.
+
+``ChaosStore`` is the faulty store with fate in place of a stream of chance; ``SlowPlane`` is the
+real plane whose plans may reach the binder some steps late, as they do between processes.
+"""
+
+from collections.abc import MutableMapping, Sequence
+from typing import Final
+
+from stretto.api.wire.kinds import Kind
+from stretto.base.clock import Clock
+from stretto.base.failpoints import Crash
+from stretto.plane import Plane, PlaneConfig
+from stretto.state.work.claims import Plan
+from stretto.stores.faulty.odds import NO_FAULTS
+from stretto.stores.faulty.store import FaultyStore
+from stretto.stores.store import (
+    EVERYTHING,
+    Bind,
+    Listing,
+    Outcome,
+    Replies,
+    Selection,
+    UnitReplies,
+    UnitStore,
+)
+from stretto_lab.chaos.draws.faults import Fate
+
+LATEST: Final = 5
+"""Steps that a plan is late at most."""
+
+
+class ChaosStore(FaultyStore):
+    """The faulty store, its chance replaced by fate."""
+
+    def __init__(
+        self,
+        inner: UnitStore,
+        fate: Fate,
+        clock: Clock,
+        acknowledged: MutableMapping[str, str],
+    ) -> None:
+        """``acknowledged`` takes what the store says yes to: uid of the pod to node."""
+        super().__init__(inner, fate.rng, NO_FAULTS, clock)
+        #: Whether lists are quorum reads now: whoever starts must not begin with an old one.
+        self.fresh: bool = True
+        self._chance = fate
+        self._acknowledged = acknowledged
+
+    def bind_pod_by_pod(self) -> None:
+        """From now on it has no transactions, as an API server has none."""
+        self.bind_units = None  # type: ignore[assignment, method-assign]
+
+    def list(self, kind: Kind, selection: Selection = EVERYTHING) -> Listing:
+        """A list, stale now and then unless it must be fresh."""
+        if self.fresh:
+            self._land(self._clock.monotonic())
+            return self._inner.list(kind, selection)
+        return super().list(kind, selection)
+
+    def bind(self, binds: Sequence[Bind]) -> Replies:
+        """Bind pods, and note what is acknowledged."""
+        replies = super().bind(binds)
+        self._note(binds, replies)
+        return replies
+
+    def bind_units(self, units: Sequence[Sequence[Bind]]) -> UnitReplies:
+        """Bind units, and note what is acknowledged."""
+        answers = super().bind_units(units)
+        for unit, replies in zip(units, answers, strict=True):
+            self._note(unit, replies)
+        return answers
+
+    def _note(self, binds: Sequence[Bind], replies: Replies) -> None:
+        for bind, reply in zip(binds, replies, strict=True):
+            if reply.outcome is Outcome.OK:
+                self._acknowledged[bind.uid] = bind.node
+
+
+class SlowPlane(Plane):
+    """The real plane; only its plans may be late on their way from shard to binder."""
+
+    def __init__(self, config: PlaneConfig, store: ChaosStore, clock: Clock, fate: Fate) -> None:
+        """A plane that crashes where fate says so."""
+        self._fate = fate
+        self._late: list[tuple[int, Plan]] = []
+        super().__init__(config, store, clock, self._fail)
+
+    def restart_shard(self, number: int, now: float) -> None:
+        """A shard has died: its plans may be lost with it, or arrive after its death."""
+        self._late = [
+            (due, plan)
+            for due, plan in self._late
+            if plan.shard != number or not self._fate.fires("lost_plan_of_the_dead")
+        ]
+        super().restart_shard(number, now)
+
+    def _fail(self, name: str) -> None:
+        if self._fate.fires(f"crash {name}"):
+            raise Crash(name)
+
+    def _plan(self, now: float) -> list[Plan]:
+        """Plans that have arrived: those that were late, then the new ones that are not."""
+        fate = self._fate
+        arrived = [plan for due, plan in self._late if due <= fate.step or not fate.active]
+        self._late = [(due, plan) for due, plan in self._late if due > fate.step and fate.active]
+        for plan in super()._plan(now):
+            if fate.fires("late_plan"):
+                self._late.append((fate.step + fate.rng.randint(1, LATEST), plan))
+            else:
+                arrived.append(plan)
+        return arrived

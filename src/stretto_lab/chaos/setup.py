@@ -1,0 +1,298 @@
+"""What a seed draws before the first step: the plane, the store, the fleet, the pace, the odds.
+
+Swarm testing: every kind of fault and of change is left out by some seeds and heavy in others, so
+that none hides behind another.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from stretto.base.rng import Rng
+from stretto.framework.profile.profile import Profile, load_profile
+from stretto.plane import PlaneConfig
+from stretto.state.work.claims import CommitMode, ConflictMode
+from stretto_lab.chaos.draws.affinity import Kin
+from stretto_lab.chaos.draws.pods import Ask, Shape
+from stretto_lab.chaos.draws.preemption import Pushing
+from stretto_lab.chaos.draws.queues import Tenants
+from stretto_lab.chaos.draws.sub_clusters import Parting
+
+FAILPOINTS: Final = (
+    "pump.polled",
+    "pump.listed",
+    "dispatcher.absorbed",
+    "dispatcher.handed-out",
+    "shard.planned",
+    "binder.charged",
+    "binder.before-write",
+    "binder.after-write",
+    "binder.answered",
+    "evictor.granted",
+    "evictor.before-write",
+    "evictor.after-write",
+)
+"""Every named point of the plane; a test holds this list against the source."""
+
+_CRASHES: Final = {"binder": 0.1, "evictor": 0.5}
+"""The most for points that are passed less often than once a step."""
+
+HIGHEST_ODDS: Final[Mapping[str, float]] = {
+    "drop_event": 0.05,
+    "cut_event": 0.02,
+    "double_event": 0.2,
+    "delay_event": 0.1,
+    "stale_event": 0.2,
+    "cut_watch": 0.01,
+    "stale_list": 0.5,
+    "lost_reply": 0.3,
+    "lost_request": 0.3,
+    "late_request": 0.3,
+    "half_batch": 0.3,
+    "refused_write": 0.3,
+    "late_plan": 0.5,
+    "lost_plan_of_the_dead": 0.9,
+    "clock_jump": 0.02,
+    "kill_shard": 0.02,
+    "kill_binder": 0.02,
+    "kill_pump": 0.01,
+    "kill_plane": 0.005,
+    "whole_plane_dies": 0.3,
+    "store_crash": 0.03,
+    **{f"crash {name}": _CRASHES.get(name.partition(".")[0], 0.03) for name in FAILPOINTS},
+    "late_answer": 0.9,
+}
+"""The most that a seed may draw for each kind."""
+
+CHANGES: Final = (
+    "add_pod",
+    "add_service",
+    "add_gang",
+    "late_group",
+    "gang_grows",
+    "delete_pod",
+    "finish_pod",
+    "recreate_pod",
+    "remove_node",
+    "readd_node",
+    "add_node",
+    "cordon",
+    "relabel",
+    "rezone",
+    "resize_up",
+    "change_group",
+    "delete_group",
+    "foreign_bind",
+    "steal",
+    "ungate",
+    "collect_garbage",
+)
+"""Everything that the world may do."""
+
+PROFILES: Final = ("default", "default", "default", "packing", "best-fit", "fgd", "random")
+EXACT: Final = "kube-parity"
+EXACT_SHARE: Final = 0.7
+"""Share of the seeds without GPUs and kept places in which kube-scheduler's own rules decide."""
+POOLS_SHARE: Final = 0.25
+"""Share of the other seeds in which node agents report pools for best-effort pods."""
+SQLITE_SHARE: Final = 0.06
+"""Share of the seeds that run on a file: a commit costs a thousand times what memory does."""
+POD_BY_POD_SHARE: Final = 0.5
+"""Share of the seeds with late answers whose store has no transactions, as an API server has none:
+gangs are sent without waiting there."""
+MODELS: Final = ("A100", "T4")
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """Everything drawn before the first step."""
+
+    #: The seed.
+    seed: int
+    #: Profile by name.
+    profile: str
+    #: When a claim conflicts.
+    conflicts: ConflictMode
+    #: What a conflict does to its unit.
+    commit: CommitMode
+    #: Scheduler shards.
+    shards: int
+    #: Pods a shard places in a cycle.
+    batch: int
+    #: Kernel tier.
+    tier: str
+    #: Whether shards have nodes of their own.
+    partition: bool
+    #: Seconds between comparisons with a fresh list.
+    compare_every: float
+    #: Whether the store is a file.
+    durable: bool
+    #: Nodes at the start.
+    fleet: tuple[Shape, ...]
+    #: What pods may ask for.
+    asks: tuple[Ask, ...]
+    #: Changes before the first step.
+    head_start: int
+    #: Changes a step on average.
+    pace: float
+    #: Seconds between steps, to choose from.
+    ticks: tuple[float, ...]
+    #: Weight of each kind of change.
+    weights: Mapping[str, float]
+    #: Odds of each kind of fault.
+    odds: Mapping[str, float]
+
+    @property
+    def lands_whole(self) -> bool:
+        """Whether the store binds gangs in one transaction: half of those that answer late do.
+
+        Drawn apart, so that nothing else that a seed draws depends on it.
+        """
+        late = self.odds.get("late_answer", 0.0) > 0.0
+        return not late or Rng(self.seed).child("transactions").random() >= POD_BY_POD_SHARE
+
+    def plane_config(self) -> PlaneConfig:
+        """What the plane is built from."""
+        pushing = Pushing(self.seed)
+        profile = msgspec.structs.replace(
+            Parting(self.seed).rules(_profile(self.profile)),
+            conflicts=self.conflicts,
+            commit=self.commit,
+            preemption=pushing.rules,
+            rescheduling=pushing.moving.rules,
+        )
+        return PlaneConfig(
+            profile=profile,
+            shards=self.shards,
+            seed=self.seed,
+            tier=self.tier,
+            batch=self.batch,
+            partition=self.partition,
+            compare_every=self.compare_every,
+        )
+
+
+def draw(seed: int) -> Setup:
+    """Everything that a seed says before the first step."""
+    rng = Rng(seed).child("setup")
+    zones = "abc"[: rng.randint(1, 3)]
+    with_gpus = rng.random() < 0.6
+    drawn = Setup(
+        seed=seed,
+        profile=_rules(seed, rng.choice(PROFILES), with_gpus),
+        conflicts=ConflictMode.FIT if rng.random() < 0.7 else ConflictMode.VERSION,
+        commit=CommitMode.INCREMENTAL if rng.random() < 0.7 else CommitMode.ALL_OR_NOTHING,
+        shards=rng.randint(1, 4),
+        batch=rng.choice((1, 3, 64, 1024)),
+        tier="numpy" if rng.random() < 0.05 else "auto",
+        partition=rng.random() < 0.7,
+        compare_every=rng.choice((10.0, 20.0, 45.0)),
+        durable=rng.random() < SQLITE_SHARE,
+        fleet=tuple(draw_shape(rng, zones, with_gpus) for _ in range(rng.randint(2, 9))),
+        asks=_dressed(seed, [_draw_ask(rng, with_gpus) for _ in range(rng.randint(3, 8))]),
+        head_start=rng.randint(3, 25),
+        pace=rng.choice((0.1, 0.4, 1.0)),
+        ticks=rng.choice(((0.0, 0.01, 0.1), (0.0, 0.1, 1.0), (0.1, 1.0, 4.0), (0.01, 15.0))),
+        weights={
+            **_swarm(rng, dict.fromkeys(CHANGES, 4.0), 0.75),
+            **Tenants(seed).weights(),
+            **Pushing(seed).weights(),
+        },
+        odds=_swarm(rng, HIGHEST_ODDS, 0.5),
+    )
+    return drawn if drawn.profile == EXACT else _with_pools(drawn)
+
+
+def _rules(seed: int, profile: str, with_gpus: bool) -> str:
+    """The profile, or kube-scheduler's own rules.
+
+    They count GPUs like any other resource and know nothing of kept places. Drawn apart, so that
+    nothing else that a seed draws depends on it.
+    """
+    if with_gpus or Pushing(seed).moving.keep_share:
+        return profile
+    return EXACT if Rng(seed).child("rules").random() < EXACT_SHARE else profile
+
+
+def draw_shape(rng: Rng, zones: Sequence[str], with_gpus: bool) -> Shape:
+    """A node."""
+    gpus = rng.choice((0, 2, 4)) if with_gpus else 0
+    return Shape(
+        cpu=rng.choice((1000, 2000, 4000)),
+        memory=rng.choice((1024, 4096)),
+        pods=rng.choice((2, 5, 16)),
+        widgets=rng.choice((0, 0, 3)),
+        gpus=gpus,
+        model=rng.choice(MODELS) if gpus else "",
+        zone=rng.choice(zones),
+        pool=rng.choice(("blue", "blue", "green")),
+        tainted=rng.random() < 0.1,
+        cordoned=rng.random() < 0.1,
+    )
+
+
+def _draw_ask(rng: Rng, with_gpus: bool) -> Ask:
+    """What some pods ask for; now and then it fits nowhere, ever."""
+    gpus = rng.choice((0, 1, 1, 2)) if with_gpus and rng.random() < 0.5 else 0
+    return Ask(
+        cpu=64_000 if rng.random() < 0.06 else rng.choice((100, 250, 500, 900)),
+        memory=rng.choice((64, 256, 700)),
+        widgets=1 if rng.random() < 0.1 else 0,
+        gpus=gpus,
+        milli=rng.choice((1000, 500, 300)) if gpus == 1 else 1000,
+        model=rng.choice(MODELS) if gpus and rng.random() < 0.3 else "",
+        ports=(rng.choice((8080, 9090)),) if rng.random() < 0.2 else (),
+        pool="green" if rng.random() < 0.15 else "",
+        tolerates=rng.random() < 0.15,
+    )
+
+
+def _dressed(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
+    """Pods that name more than what they take: their kind, a sub-cluster."""
+    return Parting(seed).dress(_with_kin(seed, asks))
+
+
+def _with_kin(seed: int, asks: list[Ask]) -> tuple[Ask, ...]:
+    """Some of the pods speak of their own kind, in some seeds all of them.
+
+    Such pods are not moved, so seeds in which pods are to be moved have fewer of them.
+    """
+    rng = Rng(seed).child("kin")
+    odds = rng.choice((0.0, 0.3, 0.6, 1.0))
+    if Pushing(seed).moving.rules is not None:
+        odds = rng.choice((0.0, 0.0, 0.1, odds))
+    rules = [rule for rule in Kin if rule is not Kin.FREE]
+    return tuple(
+        msgspec.structs.replace(ask, kin=f"kind-{number}", rule=rng.choice(rules))
+        if rng.random() < odds
+        else ask
+        for number, ask in enumerate(asks)
+    )
+
+
+def _with_pools(drawn: Setup) -> Setup:
+    """In some seeds nodes have pools, and some pods take from these; kube-scheduler knows none."""
+    rng = Rng(drawn.seed).child("pools")
+    if rng.random() >= POOLS_SHARE:
+        return drawn
+    know = msgspec.structs.replace
+    return know(
+        drawn,
+        fleet=tuple(know(shape, reclaimed=rng.choice((0, 500, 1500))) for shape in drawn.fleet),
+        asks=tuple(know(ask, best_effort=rng.random() < 0.5) for ask in drawn.asks),
+    )
+
+
+def _swarm(rng: Rng, highest: Mapping[str, float], share: float) -> dict[str, float]:
+    """Odds for some kinds, spread over two orders of magnitude, and zero for the others."""
+    drawn = {}
+    for kind, most in highest.items():
+        chosen, power = rng.random() < share, rng.random()
+        drawn[kind] = most * 10.0 ** (-2.0 * power) if chosen else 0.0
+    return drawn
+
+
+@cache
+def _profile(name: str) -> Profile:
+    return load_profile(name)

@@ -1,0 +1,74 @@
+"""Shrinking: as few faults and changes as still break the same law (delta debugging).
+
+Whatever happened in the failing run is a list; a run is repeated with parts of the list masked and
+the part stays out if the law still breaks. The seed still draws the world and the plane.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from stretto_lab.chaos.draws.faults import Fault
+from stretto_lab.chaos.run import Result, run_seed
+from stretto_lab.chaos.trace import Failure
+
+MOST_RUNS: Final = 300
+"""Runs after which the smallest list so far is taken."""
+
+
+class Shrinker:
+    """Repeats a failing run with less and less in it."""
+
+    def __init__(self, result: Result, steps: int, most_runs: int = MOST_RUNS) -> None:
+        """``steps`` is what the failing run was asked for."""
+        #: Runs made.
+        self.runs = 0
+        self._result = result
+        self._law = _law(result)
+        self._most = most_runs
+        self._steps = steps if result.failed_at >= steps else result.failed_at + 1
+        self._breaches = result.breaches
+
+    def shrink(self) -> Failure:
+        """The smallest failure that was found."""
+        kept = list(self._result.happened)
+        if self._fails(kept):
+            kept = minimal(kept, self._fails)
+        return Failure(self._result.seed, self._steps, self._breaches, tuple(kept))
+
+    def _fails(self, faults: Sequence[Fault]) -> bool:
+        if self.runs >= self._most:
+            return False
+        self.runs += 1
+        result = run_seed(self._result.seed, self._steps, only=faults)
+        if not result.breaches or _law(result) != self._law:
+            return False
+        self._breaches = result.breaches
+        return True
+
+
+def minimal(items: list[Fault], fails: Callable[[Sequence[Fault]], bool]) -> list[Fault]:
+    """A part of the items that still fails and of which no chunk can be left out.
+
+    >>> made = [Fault(step, "crash", 0) for step in range(20)]
+    >>> wanted = {made[3], made[7]}
+    >>> [each.step for each in minimal(made, lambda part: wanted <= set(part))]
+    [3, 7]
+    """
+    parts = 2
+    while len(items) >= 2:
+        size = max(1, len(items) // parts)
+        for start in range(0, len(items), size):
+            rest = items[:start] + items[start + size :]
+            if fails(rest):
+                items, parts = rest, max(parts - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            parts = min(len(items), parts * 2)
+    return items
+
+
+def _law(result: Result) -> str:
+    """The law that was broken first, without the words."""
+    return result.breaches[0].split(":", maxsplit=1)[0] if result.breaches else ""

@@ -1,0 +1,225 @@
+"""``stretto bench``: what this machine can do."""
+
+import click
+
+from stretto.base.errors import CheckFailedError
+from stretto.cli import options
+from stretto.cli.options import COUNT, POSITIVE, SHARE, Common
+from stretto_lab.bench.options import EngineBench
+from stretto_lab.bench_kube.options import (
+    KUBE_SCHEDULER,
+    LEAST_NODES,
+    STRETTO,
+    WORKLOADS,
+    KubeBench,
+)
+
+bench = click.Group(
+    "bench",
+    params=options.shared_options(out=False),
+    help="Measure what this machine can do.",
+)
+
+
+@options.command(
+    "engine",
+    EngineBench,
+    example="""
+        stretto bench engine --nodes 20000 --running 1000000 --pods 50000 --classes 200 \\
+            --constrained 0.3 --units 20 --json out.json
+        stretto bench engine --nodes 1000 --running 20000 --pods 5000 --rate 0
+    """,
+)
+@click.option("--nodes", type=POSITIVE, default=20_000, show_default=True, help="Nodes.")
+@click.option(
+    "--running",
+    type=COUNT,
+    default=1_000_000,
+    show_default=True,
+    help="Pods that run already.",
+)
+@click.option("--pods", type=POSITIVE, default=50_000, show_default=True, help="Pods to place.")
+@click.option("--classes", type=POSITIVE, default=200, show_default=True, help="Different specs.")
+@click.option(
+    "--constrained",
+    type=SHARE,
+    default=0.3,
+    show_default=True,
+    help="Share of classes with host ports, selectors, affinity or tolerations.",
+)
+@click.option("--units", type=POSITIVE, default=1, show_default=True, help="Pods per gang.")
+@click.option("--shards", type=click.IntRange(1, 64), default=1, show_default=True, help="Shards.")
+@click.option(
+    "--rate",
+    type=options.FiniteRange(min=0),
+    default=10_000.0,
+    show_default=True,
+    help="Pods a second in the latency pass; 0 leaves it out.",
+)
+@click.option(
+    "--seconds",
+    type=options.FiniteRange(0.1, 600),
+    default=3.0,
+    show_default=True,
+    help="Length of the latency pass.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="Throughput passes; the median is reported.",
+)
+@click.option("--zones", type=POSITIVE, default=10, show_default=True, help="Zones.")
+@click.option(
+    "--pending",
+    type=COUNT,
+    default=0,
+    show_default=True,
+    help="Pods that fit nowhere and wait meanwhile.",
+)
+@click.option(
+    "--store",
+    default="memory",
+    show_default=True,
+    metavar="memory|sqlite:PATH",
+    help="Store that the pods go through.",
+)
+@click.option("--profile", default="default", show_default=True, metavar="NAME|FILE")
+@click.option(
+    "--tier",
+    type=click.Choice(["auto", "numba", "numpy"]),
+    default="auto",
+    show_default=True,
+    help="Kernels to use.",
+)
+def engine(common: Common, asked: EngineBench) -> None:
+    """Place pods from JSON in hand to bound in the store, beside a million that run."""
+    import msgspec
+
+    from stretto_lab.bench.engine import run_engine_bench
+
+    common.console.note(f"setting up {asked.nodes:,} nodes and {asked.running:,} running pods")
+    found = run_engine_bench(asked, common.seed)
+    common.console.json("stretto.bench.engine/v1", msgspec.to_builtins(found))
+    rows = [
+        ("end to end, pods/s", f"{found.end_to_end_per_s:,.0f}"),
+        ("of all rounds", ", ".join(f"{each:,.0f}" for each in found.rounds_per_s)),
+        ("decoder alone, pods/s", f"{found.decode_only_per_s:,.0f}"),
+        ("kernel, us/pod", found.kernel_us_per_pod),
+        ("CPU, us/pod", found.cpu_us_per_pod),
+        ("latency p50 / p99, ms", f"{found.p50_ms} / {found.p99_ms}"),
+        ("peak memory, MB", f"{found.rss_mb:,.0f}"),
+        ("bound / without a place", f"{found.bound:,} / {found.unplaced:,}"),
+        ("conflicts", f"{found.conflicts:.2%}"),
+        ("equal to the reference", "yes" if found.equal_to_reference else "NO"),
+    ]
+    common.console.table(["engine", ""], rows)
+    stages = sorted(found.stages.items(), key=lambda each: -each[1])
+    common.console.table(["stage", "share"], [(name, f"{part:.1%}") for name, part in stages])
+    if not found.equal_to_reference:
+        raise CheckFailedError(
+            "fast results against the reference", "a class of the sample differs"
+        )
+
+
+@options.command(
+    "kube",
+    KubeBench,
+    example="""
+        stretto bench kube --workload basic,spread --nodes 500 --json out.json
+        stretto bench kube --against kube-scheduler --nodes 5000 --json out.json --out out
+    """,
+    out=True,
+)
+@click.option(
+    "--against",
+    type=click.Choice([KUBE_SCHEDULER, "none"]),
+    default=KUBE_SCHEDULER,
+    show_default=True,
+    help="Who else is measured, in turn.",
+)
+@click.option(
+    "--workload",
+    default=",".join(WORKLOADS),
+    metavar="NAME,...",
+    help=f"Workloads of {', '.join(WORKLOADS)} [all].",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=LEAST_NODES),
+    default=5000,
+    show_default=True,
+    help="Nodes; pod counts scale with them.",
+)
+@click.option(
+    "--running",
+    type=COUNT,
+    default=0,
+    show_default=True,
+    help="Small pods that run already, beside the workload's own.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 100),
+    default=2,
+    show_default=True,
+    help="Rounds, each measuring every side once; medians are reported.",
+)
+@click.option(
+    "--rate",
+    type=options.FiniteRange(min=1),
+    default=50.0,
+    show_default=True,
+    help="Pods a second in the latency pass.",
+)
+@click.option(
+    "--patience",
+    type=options.FiniteRange(min=1),
+    default=60.0,
+    show_default=True,
+    help="Seconds without a binding after which the rest counts as not placed.",
+)
+@click.option("--profile", default="default", show_default=True, metavar="NAME|FILE")
+def kube(common: Common, asked: KubeBench) -> None:
+    """Stretto beside kube-scheduler on real API servers: the same machine, objects and settings.
+
+    Programs that are missing are built first, which takes minutes, once. Workloads have the shapes
+    of Kubernetes' scheduler_perf.
+    """
+    from stretto.base.clock import WallClock
+    from stretto.cli import sinks
+    from stretto.framework.profile.profile import load_profile
+    from stretto_lab.bench_kube.bench import WorkloadResult, plain, run_kube_bench
+
+    load_profile(asked.profile)  # a wrong one is said before anything is built
+    if common.out is not None:
+        from stretto.sim.plots import check_plots
+        from stretto_lab.bench_kube.plot import curves
+
+        check_plots()
+    found: dict[str, WorkloadResult] = {}
+    try:
+        for name, result in run_kube_bench(asked, WallClock(), common.console.note):
+            found[name] = result
+            common.console.json_so_far("stretto.bench.kube/v1", plain(found))
+    finally:  # what was measured before an error or Ctrl-C took an hour, perhaps
+        if found:
+            common.console.json("stretto.bench.kube/v1", plain(found))
+    heads = ["workload", STRETTO, KUBE_SCHEDULER, "ratio", "ceiling", "share"]
+    heads += ["p50 s", "p99 s", "their p50", "their p99", "CPU us", "MB", "start s", "out"]
+    rows = []
+    for name, result in found.items():
+        ours, theirs = result.stretto, result.kube_scheduler
+        row = [name, ours.pods_per_s, theirs and theirs.pods_per_s, result.ratio]
+        row += [result.api_ceiling_per_s, result.share_of_ceiling, ours.p50_s, ours.p99_s]
+        row += [theirs and theirs.p50_s, theirs and theirs.p99_s, ours.cpu_us_per_pod]
+        rows.append([*row, ours.rss_mb, ours.start_to_first_binding_s, ours.unbound])
+    common.console.table(heads, rows, "pods a second; latency in seconds")
+    if common.out is not None:
+        for name, result in found.items():
+            sinks.write_whole(common.out / f"kube-{name}.png", curves(name, result))
+
+
+bench.add_command(engine)
+bench.add_command(kube)

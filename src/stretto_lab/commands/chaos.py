@@ -1,0 +1,126 @@
+"""``stretto chaos``: the fault simulator over many seeds, or one failure again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from stretto.base.errors import CheckFailedError
+from stretto.cli import options
+from stretto.cli.console import Console
+from stretto.cli.options import Common
+
+if TYPE_CHECKING:
+    from stretto_lab.chaos.report import Report
+    from stretto_lab.chaos.trace import Failure
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Options of ``chaos``."""
+
+    #: How many seeds, from ``--seed`` on.
+    seeds: int
+    #: Steps of each seed before the heal.
+    steps: int
+    #: A saved failure to run again instead.
+    replay: Path | None
+
+
+@options.command(
+    "chaos",
+    Asked,
+    example="""
+        stretto chaos --seeds 200 --steps 400
+        stretto chaos --seed 17 --seeds 1 --steps 400
+        stretto chaos --replay out/chaos-17.json
+    """,
+    out=True,
+)
+@click.option("--seeds", type=options.POSITIVE, default=50, help="How many seeds [50].")
+@click.option("--steps", type=options.POSITIVE, default=400, help="Steps of each [400].")
+@click.option("--replay", type=options.INPUT_FILE, metavar="FILE", help="Run a saved failure.")
+def chaos(common: Common, asked: Asked) -> None:
+    """Run the fault simulator and check every law.
+
+    Each seed draws a cluster, its work and its faults, runs the real plane in virtual time with
+    every law checked after each step, then heals and demands that all that can be placed is. A
+    broken law is exit code 9, with the command that shows it again and a shrunk trace in --out
+    (else in out).
+    """
+    if asked.replay is not None:
+        _replay(common.console, asked.replay)
+        return
+    from stretto_lab.chaos.report import SCHEMA, Campaign, run_campaign
+    from stretto_lab.chaos.run import Result
+
+    console = common.console
+    done = 0
+    with console.progress("chaos", asked.seeds) as progress:
+
+        def told(result: Result) -> None:
+            nonlocal done
+            done += 1
+            progress.update(done, f"seed {result.seed}")
+
+        campaign = Campaign(common.seed, asked.seeds, asked.steps)
+        report = run_campaign(campaign, console.clock, told)
+    _show(console, report)
+    saved = [_save(common.out, failure) for failure in report.failures]
+    console.json(SCHEMA, report.as_json())
+    if report.failing:
+        seeds = ", ".join(map(str, list(report.failing)[:10]))
+        hint = f"replay it with --replay {saved[0]}" if saved else ""
+        raise CheckFailedError(f"a law (seeds {seeds})", _first(report), hint)
+
+
+def _first(report: "Report") -> str:
+    return next(iter(report.failing.values()))[0]
+
+
+def _save(out: Path | None, failure: "Failure") -> Path:
+    """Keep a shrunk failure beside the reports."""
+    from stretto_lab.chaos.trace import save
+
+    folder = out or Path("out")
+    folder.mkdir(exist_ok=True)
+    path = folder / f"chaos-{failure.seed}.json"
+    save(failure, path)
+    return path
+
+
+def _show(console: Console, report: "Report") -> None:
+    """The figures, then what failed."""
+    from stretto_lab.chaos.report import crashes, replay
+
+    faults, at = crashes(report.faults.items())
+    console.table(["fault", "fired"], faults)
+    console.table(["crash at", "times"], at)
+    console.table(["law", "checks"], sorted(report.checked.items()))
+    rate = report.steps / report.took_s if report.took_s else 0.0
+    console.data(
+        f"\n{report.steps:,} steps of {report.seeds:,} seeds in {report.took_s:,.1f} s "
+        f"({rate:,.0f} a second), {report.virtual_s:,.0f} virtual seconds, "
+        f"{report.bound:,} pods bound, trace {report.trace}"
+    )
+    for seed, said in report.failing.items():
+        console.data(f"\nseed {seed} broke {said[0]}\n  {replay(seed, report.asked.steps)}")
+    for failure in report.failures:
+        console.data(f"\nseed {failure.seed}, shrunk to {len(failure.faults)} faults and changes:")
+        for fault in failure.faults:
+            console.data(f"  step {fault.step}: {fault.kind} ({fault.nth})")
+
+
+def _replay(console: Console, path: Path) -> None:
+    """Run a saved failure again."""
+    from stretto_lab.chaos.run import run_seed
+    from stretto_lab.chaos.trace import SCHEMA, load
+
+    failure = load(path)
+    result = run_seed(failure.seed, failure.steps, only=failure.faults)
+    console.json(SCHEMA, {"seed": result.seed, "trace": result.trace, "breaches": result.breaches})
+    if result.breaches:
+        what = f"a law (seed {failure.seed}, step {result.failed_at})"
+        raise CheckFailedError(what, "; ".join(result.breaches))
+    console.data(f"{len(failure.faults)} faults and changes of seed {failure.seed}: laws hold")

@@ -1,0 +1,345 @@
+"""The conformance runner: recorded decisions of kube-scheduler against the exact path.
+
+One line of a file is one case: a cluster with a pod, or with a sequence of pods of which each is
+assumed before the next. A case agrees only when every recorded field does: codes and reasons of
+each plugin on each node, scores, totals, the best nodes, the message, and preemption to the victim.
+"""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from stretto.api import codec
+from stretto.api.types.core import Node
+from stretto.api.types.pod import Pod
+from stretto.api.wire import kinds
+from stretto.api.wire.meta import Wire
+from stretto.base.errors import InputError, UnknownNameError
+from stretto.framework.model.snapshot import Snapshot
+from stretto.framework.model.status import Code, Status
+from stretto.framework.parity.decision import Candidate, Decision, Filtered, Preemption
+from stretto.framework.parity.scheduler import WEIGHTS, ExactScheduler
+
+PARITY: Final = "kube-parity"
+"""The profile that is held to the recordings."""
+SCHEMA: Final = "stretto.conformance/v1"
+_GZIP: Final = b"\x1f\x8b"
+_BOM: Final = b"\xef\xbb\xbf"
+
+Fields = dict[str, Any]
+"""What is compared, field by field, in the form of the recordings."""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One line."""
+
+    #: Its name.
+    id: str
+    #: The cluster's nodes.
+    nodes: tuple[Node, ...] = ()
+    #: Running pods.
+    pods: tuple[Pod, ...] = ()
+    #: All other objects.
+    objects: tuple[msgspec.Raw, ...] = ()
+    #: The pod to decide about, in a single case.
+    pod: Pod | None = None
+    #: The pods to decide about, in a sequence.
+    sequence: tuple[Pod, ...] = ()
+    #: What the case exercises.
+    features: tuple[str, ...] = ()
+    #: What was recorded.
+    expect: dict[str, Any] = {}
+    #: File and line, for refusals.
+    origin: str = ""
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    """A field that differs."""
+
+    #: The case.
+    id: str
+    #: The field; in a sequence with the step's number.
+    field: str
+    #: What was recorded.
+    want: Any
+    #: What the exact path says.
+    got: Any
+
+
+class Tally(msgspec.Struct):
+    """Cases of one feature."""
+
+    #: Cases.
+    cases: int = 0
+    #: Cases that agree in every field.
+    agreed: int = 0
+
+
+class Report(msgspec.Struct):
+    """How far the cases agree."""
+
+    #: Cases.
+    cases: int = 0
+    #: Cases that agree in every field.
+    agreed: int = 0
+    #: The same by feature.
+    features: dict[str, Tally] = {}
+    #: Every field that differs.
+    disagreed: list[Disagreement] = []
+    #: Whether the run was interrupted; unset where it was not.
+    partial: bool | UnsetType = UNSET
+
+    def add(self, case: Case, found: list[Disagreement]) -> None:
+        """Count a case."""
+        self.cases += 1
+        self.agreed += not found
+        for feature in case.features:
+            tally = self.features.setdefault(feature, Tally())
+            tally.cases += 1
+            tally.agreed += not found
+        self.disagreed += found
+
+
+def run(cases: Iterable[Case], told: Callable[[int], None] = lambda _: None) -> Report:
+    """Decide every case and compare; ``told`` hears how many are done.
+
+    Ctrl-C ends it early: the report then holds what was compared, and says that it is partial.
+    """
+    report = Report()
+    try:
+        for case in cases:
+            report.add(case, compare(case))
+            told(report.cases)
+    except KeyboardInterrupt:
+        report.partial = True
+    return report
+
+
+def count(path: Path) -> int:
+    """How many cases a file holds.
+
+    Raises:
+        InputError: it cannot be read, or holds none.
+    """
+    found = sum(1 for _ in _lines(path))
+    if not found:
+        hint = "the file was cut off, or is the wrong one"
+        raise InputError(str(path), None, "at least one recorded case", hint)
+    return found
+
+
+def read(path: Path) -> Iterator[Case]:
+    """The cases of a file, plain or compressed.
+
+    Raises:
+        InputError: the file cannot be read, or a line is no case; it names the line.
+    """
+    for number, line in _lines(path):
+        where = f"{path}:{number}"
+        case = codec.decode_as(Case, line, where)
+        if codec.decode_as(_Members, line, where).expect is UNSET:
+            raise InputError(f"{where}: expect", None, "what was recorded", "drop the line")
+        if (case.pod is None) == (not case.sequence):
+            both = None if case.pod is None else "both"
+            raise InputError(where, both, "a pod to decide about, or a sequence of pods")
+        _check_nodes(case, where)
+        yield msgspec.structs.replace(case, origin=where)
+
+
+class _Members(Wire, frozen=True):
+    """Which members a line has."""
+
+    #: What was recorded.
+    expect: msgspec.Raw | UnsetType = UNSET
+
+
+def _check_nodes(case: Case, where: str) -> None:
+    seen: set[str] = set()
+    for index, node in enumerate(case.nodes):
+        name = node.metadata.name
+        if name in seen:
+            field = f"{where}: nodes[{index}].metadata.name"
+            raise InputError(field, name, "a name of its own (an earlier node has it)")
+        seen.add(name)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Lines that are not blank, with their numbers; unpacked where the file is gzip."""
+    try:
+        with path.open("rb") as file:
+            packed = path.suffix == ".gz" or file.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.removeprefix(_BOM) if number == 1 else line
+                if text.strip():
+                    yield number, text
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(str(path), None, f"readable lines of cases: {error}") from error
+
+
+def compare(case: Case) -> list[Disagreement]:
+    """Fields of one case that differ.
+
+    Raises:
+        InputError: one of its objects, or a recorded step, is malformed.
+    """
+    where = case.origin or case.id
+    objects = (decoded(each, f"{where}: objects[{i}]") for i, each in enumerate(case.objects))
+    scheduler = ExactScheduler(Snapshot(case.nodes, case.pods, objects))
+    if case.pod is not None:
+        got = fields(scheduler.decide(case.pod, thorough=True))
+        return list(_differences(case.id, "", case.expect, got))
+    wanted = _steps(case, where)
+    found: list[Disagreement] = []
+    for number, pod in enumerate(case.sequence):
+        want = wanted[number] if number < len(wanted) else {}
+        found += _differences(case.id, f"steps[{number}].", want, step(scheduler, pod))
+    for number in range(len(case.sequence), len(wanted)):
+        found += _differences(case.id, f"steps[{number}].", wanted[number], {})
+    return found
+
+
+def _steps(case: Case, where: str) -> list[Fields]:
+    """What was recorded of a sequence, step by step."""
+    try:
+        return msgspec.convert(case.expect.get("steps", []), list[Fields])
+    except msgspec.ValidationError as error:
+        hint = f"{error}"
+        raise InputError(f"{where}: expect.steps", None, "a list of objects", hint) from error
+
+
+def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
+    """An object of any kind; ``where`` names it in a refusal."""
+    head = codec.decode_as(_Head, bytes(body), where)
+    try:
+        kind = kinds.kind_of(head.api_version, head.kind)
+    except UnknownNameError as error:
+        near = f"did you mean {error.nearest[0]}?" if error.nearest else ""
+        raise InputError(where, error.name, "an object of a known kind", near) from error
+    return codec.decode_as(codec.STRUCTS[kind], bytes(body), where)
+
+
+def step(scheduler: ExactScheduler, pod: Pod) -> Fields:
+    """Decide one pod of a sequence and assume it on the best node, the first by name."""
+    decision = scheduler.decide(pod, may_preempt=False)
+    told: Fields = {"pod": pod.metadata.name, "feasible": decision.feasible_names}
+    if decision.filtered is not None and decision.filtered.ended_by:
+        told["prefilter"] = _prefilter(decision.filtered)
+    if decision.message:
+        return _present(told | {"message": decision.message})
+    told["total"] = _by_node(decision, decision.total.tolist())
+    told["argmax"] = decision.best
+    told["choice"] = decision.best[0]
+    scheduler.assume(decision, told["choice"])
+    return _present(told)
+
+
+def fields(decision: Decision) -> Fields:
+    """A decision in the form of the recordings."""
+    if decision.filtered is None and decision.preenqueue.code is Code.SUCCESS:
+        return {"feasible": [], "message": decision.message}
+    if decision.filtered is None:
+        gates = {"SchedulingGates": _status(decision.preenqueue)}
+        return {"preenqueue": gates, "feasible": []}
+    told: Fields = {
+        "prefilter": _prefilter(decision.filtered),
+        "skip_filter": _skipped(decision.filtered),
+        "filter": _filter(decision),
+        "feasible": decision.feasible_names,
+        "weights": dict(WEIGHTS),
+        "message": decision.message,
+    }
+    if len(decision.feasible):
+        told["scores"] = {
+            name: _by_node(decision, score.tolist()) for name, score in decision.scores.items()
+        }
+        told["skip_score"] = sorted(decision.skipped_scores)
+        told["total"] = _by_node(decision, decision.total.tolist())
+        told["argmax"] = decision.best
+    if decision.preemption is not None:
+        told["preemption"] = _preemption(decision.preemption)
+    return _present(told)
+
+
+class _Head(Wire, frozen=True):
+    """How an object names its kind."""
+
+    #: Group and version.
+    api_version: str = ""
+    #: Kind.
+    kind: str = ""
+
+
+def _differences(case: str, prefix: str, want: Fields, got: Fields) -> Iterator[Disagreement]:
+    for field in sorted(want.keys() | got.keys()):
+        if want.get(field) != got.get(field):
+            yield Disagreement(case, prefix + field, want.get(field), got.get(field))
+
+
+def _present(told: Fields) -> Fields:
+    """Without empty members; ``feasible`` is always told."""
+    return {name: each for name, each in told.items() if each or name == "feasible"}
+
+
+def _status(status: Status) -> Fields:
+    return _present({"code": status.code.value, "reasons": sorted(status.reasons)})
+
+
+def _prefilter(filtered: Filtered) -> Fields:
+    """Plugins that failed before the nodes, and those that limit them."""
+    told = {
+        name: _status(status)
+        for name, status in filtered.prefilter.items()
+        if status.code is not Code.SKIP
+    }
+    for name, check in filtered.checks.items():
+        if check.only is not None:
+            told[name] = {"code": Code.SUCCESS.value, "nodes": sorted(check.only)}
+    return told
+
+
+def _skipped(filtered: Filtered) -> list[str]:
+    return sorted(n for n, status in filtered.prefilter.items() if status.code is Code.SKIP)
+
+
+def _filter(decision: Decision) -> Fields:
+    """Every refusal of every plugin, by node."""
+    assert decision.filtered is not None
+    told: dict[str, Fields] = {}
+    for name, verdict in decision.filtered.verdicts.items():
+        for node in verdict.refused.nonzero()[0].tolist():
+            told.setdefault(decision.names[node], {})[name] = _status(verdict.status(node))
+    return told
+
+
+def _by_node(decision: Decision, values: list[int]) -> dict[str, int]:
+    nodes = decision.feasible.tolist()
+    return {decision.names[node]: value for node, value in zip(nodes, values, strict=True)}
+
+
+def _preemption(preemption: Preemption) -> Fields:
+    told: Fields = {
+        "status": preemption.status.code.value,
+        "message": preemption.message,
+        "candidates": [_candidate(each) for each in preemption.candidates],
+        "rejected": {name: _status(status) for name, status in preemption.rejected.items()},
+        "tied_nodes": list(preemption.tied),
+    }
+    if preemption.chosen is not None:
+        chosen = _candidate(preemption.chosen)
+        told |= {"node": chosen["node"], "victims": chosen["victims"]}
+        told["pdb_violations"] = chosen["pdb_violations"]
+    return _present(told)
+
+
+def _candidate(candidate: Candidate) -> Fields:
+    return {
+        "node": candidate.node,
+        "victims": [each.key[1] for each in candidate.victims],
+        "pdb_violations": candidate.violations,
+    }

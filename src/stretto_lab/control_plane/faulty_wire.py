@@ -1,0 +1,118 @@
+"""A wire between a client and a server that can be bad: slow, cut, deaf on the way back.
+
+It carries bytes and understands none of them, so TLS passes through and the faults are those of a
+network. Clients talk to ``server``; the faults are attributes that may be set at any time.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Final, Self
+
+from stretto.stores.kube.transport.event_loop import LoopThread
+
+_CHUNK: Final = 1 << 16
+
+
+class Wire:
+    """Loopback TCP to a loopback port."""
+
+    def __init__(self, port: int) -> None:
+        """A wire to a port, without faults."""
+        #: Seconds added to everything that comes back.
+        self.latency = 0.0
+        #: Seconds after which each connection is cut; 0 for never.
+        self.cut_every = 0.0
+        #: Answers are lost: what comes back ends the connection instead.
+        self.is_deaf = False
+        #: What comes back is swallowed, and the connection stays as if nothing were to be said.
+        self.is_mute = False
+        #: New connections are refused at once.
+        self.is_down = False
+        self._target = port
+        self._lines: set[asyncio.Task[None]] = set()
+        self._loop = LoopThread("stretto-wire")
+        self._server = self._loop.run(self._listen())
+        own = self._server.sockets[0].getsockname()[1]
+        #: Where clients connect, for an API server.
+        self.server = f"https://127.0.0.1:{own}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def cut(self) -> None:
+        """Cut every connection now."""
+        self._loop.run(self._cut())
+
+    def heal(self) -> None:
+        """No more faults; what is open stays open."""
+        self.latency = self.cut_every = 0.0
+        self.is_deaf = self.is_down = self.is_mute = False
+
+    def close(self) -> None:
+        """Cut everything and listen no more."""
+
+        async def last() -> None:
+            self._server.close()
+            await asyncio.sleep(0)  # what was accepted a moment ago begins, so that it can end
+            lines = list(self._lines)
+            for line in lines:
+                line.cancel()
+            await asyncio.gather(*lines, return_exceptions=True)
+
+        self._loop.close(last)
+
+    async def _listen(self) -> asyncio.Server:
+        return await asyncio.start_server(self._serve, "127.0.0.1", 0)
+
+    async def _cut(self) -> None:
+        for line in list(self._lines):
+            line.cancel()
+
+    async def _serve(self, near: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._lines.add(task)
+            task.add_done_callback(self._lines.discard)
+        with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError):
+            if not self.is_down:
+                await self._carry(near, out)
+        out.transport.abort()
+
+    async def _carry(self, near: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
+        far, on = await asyncio.open_connection("127.0.0.1", self._target)
+        ways: tuple[Coroutine[Any, Any, None], ...] = (self._there(near, on), self._back(far, out))
+        tasks = [asyncio.ensure_future(way) for way in ways]
+        try:
+            limit = self.cut_every or None
+            await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            on.transport.abort()  # first: who is cut twice does not come further than the wait
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _there(self, near: asyncio.StreamReader, on: asyncio.StreamWriter) -> None:
+        while data := await near.read(_CHUNK):
+            on.write(data)
+            await on.drain()
+
+    async def _back(self, far: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
+        while data := await far.read(_CHUNK):
+            if self.is_deaf:
+                return
+            if self.latency:
+                await asyncio.sleep(self.latency)
+            if self.is_mute:
+                continue
+            out.write(data)
+            await out.drain()

@@ -1,0 +1,1 @@
+"""Omega's experiment: conflicts between parallel schedulers on shared state."""

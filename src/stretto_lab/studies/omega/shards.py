@@ -1,0 +1,295 @@
+"""Shards that take time to decide, in one whole plane: throughput, conflicts and redone work.
+
+The plane is the product's: dispatcher, shards with snapshots of their own, binder, store. Time is
+virtual. A shard takes a snapshot, decides a batch, and hands the plan over ``decision_s`` later;
+what the others have committed meanwhile may be in its way. The binder is one: it judges plans in
+the order in which they are ready and takes ``commit_s`` for each claim. Refused claims go back
+through the dispatcher, with the product's own rule of retries. The whole backlog is there at the
+beginning, so that throughput is what the plane can do and not what comes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+from typing import Final
+
+import msgspec
+
+from stretto.api.wire.kinds import NODE, POD
+from stretto.base.clock import ManualClock
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.control.queues.config import DispatcherConfig
+from stretto.control.scheduler.loop import Loop
+from stretto.framework.profile.profile import load_profile
+from stretto.inputs.neutral.fleet import FleetNode, FleetPod
+from stretto.inputs.objects.objects import node_body
+from stretto.plane import Plane, PlaneConfig, Step
+from stretto.sim.bodies import PodBodies
+from stretto.sim.plots import Line, Words, curves_png
+from stretto.sim.world import AT_ONCE, accepted
+from stretto.state.work.claims import Plan
+from stretto.stores.embedded.memory import MemoryStore
+
+NODE_CORES: Final = 32
+"""Cores of a node; it has four GiB for each."""
+POD_CORES: Final = (1, 2, 4)
+"""What a pod asks for, each as likely."""
+ZONES: Final = 4
+"""Zones of the nodes."""
+POLICIES: Final = ("default", "packing")
+"""Spreading (least allocated first) and packing (most allocated first)."""
+CLOSE: Final = 1e-9
+"""Seconds by which two instants may differ and be one."""
+
+Told = Callable[[int], None]
+"""Told how many runs are done."""
+
+
+class ShardStudy(msgspec.Struct, frozen=True):
+    """What is swept, over what."""
+
+    #: Nodes of 32 cores.
+    nodes: int = 1000
+    #: Pods of one, two and four cores; about 14 fill a node.
+    pods: int = 10_000
+    #: Numbers of shards, swept.
+    shards: tuple[int, ...] = (1, 2, 4, 8)
+    #: Seconds from the snapshot to the plan, swept.
+    decisions_s: tuple[float, ...] = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)
+    #: Profiles: spreading and packing.
+    policies: tuple[str, ...] = POLICIES
+    #: Pods that a shard decides at once.
+    batch: int = 50
+    #: Seconds of the binder for each claim: what judging and binding was measured to take.
+    commit_s: float = 6e-6
+    #: Seed of every draw.
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "pods", "batch"):
+            if getattr(self, name) < 1:
+                raise InputError(name, getattr(self, name), "a whole number from 1 on")
+        if any(not 0 <= each < inf for each in (*self.decisions_s, self.commit_s)):
+            raise InputError("decisions_s", self.decisions_s, "seconds from 0 on")
+
+
+class ShardPoint(msgspec.Struct, frozen=True):
+    """One run in figures."""
+
+    #: Shards.
+    shards: int
+    #: Seconds from the snapshot to the plan.
+    decision_s: float
+    #: The profile: ``default`` spreads, ``packing`` packs.
+    policy: str
+    #: Whether shards try nodes of their own first.
+    partitions: bool
+    #: Pods that got a node.
+    placed: int
+    #: Virtual seconds until the last of them had one.
+    took_s: float
+    #: Pods a virtual second; null where no time passed.
+    pods_per_s: float | None
+    #: Claims refused for each hundred that were made.
+    conflicts_pct: float
+    #: Claims that had to be made again for each hundred pods placed.
+    redone_pct: float
+    #: Nodes with a pod at the end: what packing is for.
+    nodes_used: int
+
+
+def run_shard_study(study: ShardStudy, told: Told | None = None) -> list[ShardPoint]:
+    """Every run of a study."""
+    nodes = [_node(number) for number in range(study.nodes)]
+    pods = _pods(study)
+    points: list[ShardPoint] = []
+    for shards, decision, policy, partitions in shard_runs(study):
+        config = PlaneConfig(
+            profile=load_profile(policy),
+            shards=shards,
+            batch=study.batch,
+            partition=partitions,
+            seed=study.seed,
+            dispatcher=DispatcherConfig(safety_net=inf),
+        )
+        run = _Run(config, decision, study.commit_s)
+        took = run.run(nodes, pods)
+        points.append(run.point(took))
+        if told is not None:
+            told(len(points))
+    return points
+
+
+def shard_runs(study: ShardStudy) -> Iterator[tuple[int, float, str, bool]]:
+    """Shards, decision time, policy and partitions of every run; one shard has no partition."""
+    for policy in study.policies:
+        for shards in study.shards:
+            for partitions in (True, False) if shards > 1 else (False,):
+                for decision in study.decisions_s:
+                    yield shards, decision, policy, partitions
+
+
+def shard_plots(points: Sequence[ShardPoint]) -> dict[str, bytes]:
+    """PNG files by name: throughput and redone work over the decision time."""
+    pictures: dict[str, bytes] = {}
+    for policy in dict.fromkeys(each.policy for each in points):
+        lines: dict[str, list[Line]] = {"throughput": [], "redone": []}
+        for colour, shards in enumerate(dict.fromkeys(each.shards for each in points)):
+            for partitions in (True, False):
+                found = [
+                    each
+                    for each in points
+                    if (each.policy, each.shards, each.partitions) == (policy, shards, partitions)
+                    and each.decision_s > 0
+                ]
+                if found:
+                    apart = "" if partitions or shards == 1 else ", no partitions"
+                    label = f"{shards} shard{'s' * (shards > 1)}{apart}"
+                    x = [1000 * each.decision_s for each in found]
+                    speed = [each.pods_per_s or 0.0 for each in found]
+                    redone = [each.redone_pct for each in found]
+                    marks = not partitions and shards > 1
+                    lines["throughput"].append(Line(label, x, speed, colour, marks=marks))
+                    lines["redone"].append(Line(label, x, redone, colour, marks=marks))
+        how = "packing" if policy == "packing" else "spreading"
+        along, speed_title = "decision time of a batch (ms)", f"Shards, {how}: throughput"
+        words = Words(speed_title, along, "pods a virtual second", log_x=True)
+        pictures[f"shards-{how}-throughput.png"] = curves_png(lines["throughput"], words)
+        words = Words(f"Shards, {how}: redone work", along, "claims redone, % of pods", log_x=True)
+        pictures[f"shards-{how}-redone.png"] = curves_png(lines["redone"], words)
+    return pictures
+
+
+class Binding:
+    """The time of the one binder."""
+
+    def __init__(self, commit_s: float) -> None:
+        """A binder that takes so many seconds for each claim."""
+        #: Seconds for each claim.
+        self.commit_s = commit_s
+        #: Clock time from which it is free.
+        self.free_at: float = 0.0
+
+    def turn(self, ready: float, claims: int) -> float:
+        """When it begins with a plan: asked for in the order in which plans are ready."""
+        begins = max(ready, self.free_at)
+        self.free_at = begins + claims * self.commit_s
+        return begins
+
+
+class Thinking:
+    """Lets a loop's plan be ready some time after its snapshot.
+
+    It takes the place of the loop's ``cycle``. A plan is made at once, on the snapshot of now,
+    and kept; it is handed over when its time has come and it is its turn at the binder, and until
+    the binder has answered the loop does nothing.
+    """
+
+    def __init__(self, loop: Loop, clock: ManualClock, decision_s: float, binding: Binding) -> None:
+        """Slow a loop down."""
+        self._cycle = loop.cycle
+        self._clock = clock
+        self._decision_s = decision_s
+        self._binding = binding
+        self._plan: Plan | None = None
+        self._due = -inf
+
+    @property
+    def due(self) -> float:
+        """Clock time at which there is something to do; infinity for none."""
+        return self._due if self._due > self._clock.monotonic() else inf
+
+    def cycle(self, limit: int) -> Plan | None:
+        """What ``Loop.cycle`` answers, later."""
+        now = self._clock.monotonic()
+        if now < self._due - CLOSE:
+            return None
+        if self._plan is None:
+            self._plan = self._cycle(limit)
+            if self._plan is None:
+                return None
+            self._due = self._binding.turn(now + self._decision_s, len(self._plan.rows))
+            if now < self._due - CLOSE:
+                return None
+        plan, self._plan = self._plan, None
+        self._due = now + len(plan.rows) * self._binding.commit_s
+        return plan
+
+
+class _Run:
+    """One plane with slow shards and a backlog."""
+
+    def __init__(self, config: PlaneConfig, decision_s: float, commit_s: float) -> None:
+        self._decision_s = decision_s
+        self._clock = ManualClock()
+        rng = Rng(config.seed)
+        self._store = MemoryStore(self._clock, rng.child("store"))
+        self._plane = Plane(config, self._store, self._clock)
+        self._binding = Binding(commit_s)
+        self._thinking: list[Thinking] = []
+        for loop in [shard.default for shard in self._plane.shards]:
+            thinking = Thinking(loop, self._clock, decision_s, self._binding)
+            # The instance's method, as a stopwatch does it: the plane knows nothing of it.
+            setattr(loop, "cycle", thinking.cycle)  # noqa: B010
+            self._thinking.append(thinking)
+        self._last = 0.0
+        self._plane.observers.append(self._observe)
+
+    def run(self, nodes: Sequence[bytes], pods: Sequence[bytes]) -> float:
+        """Place a backlog; returns the virtual seconds until the last pod was placed."""
+        for kind, bodies in ((NODE, nodes), (POD, pods)):
+            for low in range(0, len(bodies), AT_ONCE):
+                accepted(self._store.create(kind, bodies[low : low + AT_ONCE]))
+        while self._plane.pump.poll(0.0, AT_ONCE):
+            pass
+        left = len(pods)
+        while left:
+            self._plane.run_until_idle()
+            due = min(self._plane.next_due(), *(each.due for each in self._thinking))
+            left = len(pods) - self._plane.binder.counts["bound"]
+            if due == inf:
+                break
+            self._clock.set(max(due, self._clock.monotonic() + CLOSE))
+        return self._last
+
+    def point(self, took: float) -> ShardPoint:
+        """The run in figures."""
+        plane, counts = self._plane, self._plane.binder.counts
+        granted = counts["granted"]
+        refused = sum(n for cause, n in counts.items() if cause not in ("granted", "bound"))
+        pods = plane.cluster.pods
+        slots = pods.slot[: pods.length]
+        return ShardPoint(
+            shards=plane.config.shards,
+            decision_s=self._decision_s,
+            policy=plane.config.profile.name,
+            partitions=plane.config.partition and plane.config.shards > 1,
+            placed=granted,
+            took_s=round(took, 6),
+            pods_per_s=round(granted / took, 1) if took else None,
+            conflicts_pct=round(100 * refused / max(1, granted + refused), 3),
+            redone_pct=round(100 * refused / max(1, granted), 3),
+            nodes_used=len(set(slots[slots >= 0].tolist())),
+        )
+
+    def _observe(self, step: Step) -> None:
+        """A plan is through when the binder is done with its claims."""
+        if any(len(verdict.granted) for verdict in step.verdicts):
+            claims = sum(len(plan.rows) for plan in step.plans)
+            self._last = step.now + claims * self._binding.commit_s
+
+
+def _node(number: int) -> bytes:
+    memory = NODE_CORES * 4096
+    name, zone = f"n{number:05d}", f"zone-{number % ZONES}"
+    return node_body(FleetNode(name, 1000 * NODE_CORES, memory, zone=zone, max_pods=110))
+
+
+def _pods(study: ShardStudy) -> list[bytes]:
+    """Pods of mixed sizes in an order drawn by the seed."""
+    bodies = PodBodies()
+    sizes = Rng(study.seed).child("pods").numpy().choice(POD_CORES, study.pods).tolist()
+    return [
+        bodies.body(FleetPod("pod", 1000 * cores, 2048 * cores), f"pod-{number:06d}")
+        for number, cores in enumerate(sizes)
+    ]

@@ -1,0 +1,374 @@
+"""The one-pool scenario: a day of one pool beside the same day of two pools, and who paid for it.
+
+Two thousand machines, a hundred of them with eight GPUs. *Online*: services whose replicas follow
+a tide with its peak in the evening, priority 1000. *Training*: two tenants' gangs, the real
+arrivals of busy days of two Philly clusters, each tenant with half of the GPUs guaranteed,
+priority 100. *Batch*: three tenants, each with the real arrivals, sizes and lifetimes of a day of
+Azure VMs, one of them eight hours earlier and one eight hours later, priority 10.
+
+In *one pool* all of it is in one tree of queues: online is guaranteed its peak, and whatever it
+leaves is lent. In *two pools* of together as many machines, online has machines for its peak and
+a tenth more, and all others have the rest. The same plane, twice.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from math import ceil, cos, inf, pi
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from stretto.api.types.godel import QueuePolicy
+from stretto.base.errors import InputError
+from stretto.base.rng import Rng
+from stretto.control.queues.config import Between, DispatcherConfig, QueueConfig
+from stretto.framework.profile.profile import load_profile
+from stretto.inputs.neutral.fleet import FleetNode, FleetPod
+from stretto.inputs.traces.one_pool import BIN_S, DAY_S, Arrivals, load_arrivals
+from stretto.plane import PlaneConfig
+from stretto.sim.plots import Line, Words, curves_png
+from stretto_lab.studies.one_pool.day import run_tide
+from stretto_lab.studies.one_pool.ledger import TICK_S, QueueBook, Service, TideJob, TideRun
+
+Told = Callable[[int], None]
+
+DAY: Final = DAY_S // TICK_S
+"""Ticks of a day."""
+WARM_UP: Final = DAY // 4
+"""Ticks before the day that counts, in which the pool fills."""
+TIDE_STEP: Final = 20
+"""Ticks between two steps of the tide: ten minutes."""
+NODE_CORES, GPU_NODE_CORES, NODE_GPUS = 24, 96, 8
+"""Cores of a machine, of one with GPUs, and its GPUs; four GiB a core."""
+GPU_NODES_PCT: Final = 5
+"""Machines with GPUs in a hundred."""
+WORKER: Final = FleetPod("worker", 8000, 32 * 1024, gpus=1, priority=100)
+"""A training pod: one GPU, eight cores and 32 GiB."""
+REPLICA: Final = FleetPod("replica", 8000, 24 * 1024, priority=1000)
+"""A replica of a service."""
+LOW: Final = 0.35
+"""Part of the peak that services want when it is quietest."""
+PEAK_HOUR: Final = 20
+"""When they want most."""
+SERVICES: Final = 20
+ONLINE_PART: Final = 0.5
+"""Part of all cores that services want at their peak."""
+SPARE: Final = 1.1
+"""Machines of the online pool: its peak, times this."""
+BATCH: Final = ("batch-a", "batch-b", "batch-c")
+BATCH_SHIFTS_H: Final = (0, 8, 16)
+"""Hours by which each tenant's day is later than the trace's."""
+TRAINING: Final = ("research", "product")
+TRAINING_DAYS: Final = 4
+"""Days of each Philly cluster that arrive within the one day, at a whole scale."""
+ONLINE: Final = "online"
+
+
+class OnePoolStudy(msgspec.Struct, frozen=True):
+    """How large it is."""
+
+    #: Machines; the work grows with them.
+    nodes: int = 2000
+    #: Hours that count, after six in which the pool fills.
+    hours: float = 24.0
+    #: Seed of every draw.
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 20 <= self.nodes <= 20_000:
+            raise InputError("nodes", self.nodes, "20..20,000 machines")
+        if not 0 < self.hours <= 48:
+            raise InputError("hours", self.hours, "more than 0 and at most 48 hours")
+
+    @property
+    def scale(self) -> float:
+        """How large it is beside 2,000 machines."""
+        return self.nodes / 2000
+
+    @property
+    def until(self) -> int:
+        """The last tick."""
+        return WARM_UP + round(self.hours * 3600 / TICK_S)
+
+
+class QueueLine(msgspec.Struct, frozen=True):
+    """What became of a queue; waits in seconds."""
+
+    #: Its name.
+    queue: str
+    #: Pods that got a node.
+    started: int
+    #: Mean wait of those.
+    mean_wait_s: float
+    #: 99th percentile of the same.
+    p99_wait_s: float
+    #: The longest wait, of pods that still wait too.
+    max_wait_s: float
+    #: Pods without a node at the end.
+    waiting: int
+    #: Pods that were evicted.
+    evicted: int
+    #: Core hours of jobs that were done.
+    done_core_h: float
+    #: Core hours lost by evictions.
+    lost_core_h: float
+    #: GPU hours of jobs that were done.
+    done_gpu_h: float
+    #: GPU hours lost by evictions.
+    lost_gpu_h: float
+
+
+class PoolReport(msgspec.Struct, frozen=True):
+    """One way to run the day."""
+
+    #: ``one pool`` or ``two pools``.
+    name: str
+    #: Machines.
+    nodes: int
+    #: Mean of the cores in use, in percent of all.
+    mean_cpu_pct: float
+    #: The most at any look.
+    peak_cpu_pct: float
+    #: Mean of the GPUs in use, in percent of all.
+    mean_gpu_pct: float
+    #: The most at any look.
+    peak_gpu_pct: float
+    #: By queue.
+    queues: tuple[QueueLine, ...]
+
+
+class OnePoolResult(msgspec.Struct, frozen=True):
+    """Both ways, with their curves."""
+
+    #: What was asked.
+    study: OnePoolStudy
+    #: Where the arrivals come from.
+    source: str
+    #: Their licences.
+    licence: str
+    #: The reports.
+    pools: tuple[PoolReport, ...]
+    #: Hours of each look, from the beginning of the day that counts.
+    hours: tuple[float, ...]
+    #: By pool and queue: cores in use, in percent of all.
+    cpu_pct: dict[str, dict[str, tuple[float, ...]]]
+    #: By pool: GPUs in use, in percent of all.
+    gpu_pct: dict[str, tuple[float, ...]]
+
+
+def run_one_pool(study: OnePoolStudy, told: Told = lambda _: None) -> OnePoolResult:
+    """The day in one pool, and in two; ``told`` hears how many of the three runs are done."""
+    arrivals = load_arrivals()
+    nodes = machines(study)
+    services, jobs = services_of(study), jobs_of(study, arrivals)
+    whole = run_tide(nodes, (services, jobs), _config(study, nodes), study.until, WARM_UP)
+    told(1)
+    mine, others = split(study, nodes)
+    online = run_tide(mine, (services, ()), _config(study, mine), study.until, WARM_UP)
+    told(2)
+    offline = run_tide(others, ((), jobs), _config(study, others), study.until, WARM_UP)
+    first = next(i for i, tick in enumerate(whole.ticks) if tick >= WARM_UP)
+    runs = {"one pool": (whole,), "two pools": (online, offline)}
+    return OnePoolResult(
+        study=study,
+        source=arrivals.source,
+        licence=arrivals.licence,
+        pools=tuple(_report(name, study, parts, first) for name, parts in runs.items()),
+        hours=tuple((tick - WARM_UP) * TICK_S / 3600 for tick in whole.ticks[first:]),
+        cpu_pct={name: _cpu_by_queue(parts, first) for name, parts in runs.items()},
+        gpu_pct={name: tuple(_gpu(parts, first).tolist()) for name, parts in runs.items()},
+    )
+
+
+def machines(study: OnePoolStudy) -> list[FleetNode]:
+    """The machines; every twentieth has GPUs."""
+    every = 100 // GPU_NODES_PCT
+    return [
+        FleetNode(
+            f"gpu-{number:05d}" if number % every == 0 else f"cpu-{number:05d}",
+            1000 * (GPU_NODE_CORES if number % every == 0 else NODE_CORES),
+            4096 * (GPU_NODE_CORES if number % every == 0 else NODE_CORES),
+            gpus=NODE_GPUS if number % every == 0 else 0,
+            gpu_model="V100" if number % every == 0 else "",
+            zone=f"zone-{number % 4}",
+            max_pods=110,
+        )
+        for number in range(study.nodes)
+    ]
+
+
+def split(
+    study: OnePoolStudy, nodes: Sequence[FleetNode]
+) -> tuple[list[FleetNode], list[FleetNode]]:
+    """The machines of the online pool, and the others; GPUs are among the others."""
+    plain = [node for node in nodes if not node.gpus]
+    wanted = min(len(plain) - 1, ceil(peak_cores(study) * SPARE / NODE_CORES))
+    mine = plain[:wanted]
+    names = {node.name for node in mine}
+    return mine, [node for node in nodes if node.name not in names]
+
+
+def services_of(study: OnePoolStudy) -> list[Service]:
+    """Services with their tide: a cosine with its peak in the evening, a little apart."""
+    replicas = peak_cores(study) * 1000 / REPLICA.cpu_milli / SERVICES
+    found = []
+    for number in range(SERVICES):
+        peak = PEAK_HOUR + (number - SERVICES / 2) / SERVICES
+        tide = []
+        for tick in range(0, study.until + 1, TIDE_STEP):
+            hour = ((tick - WARM_UP) * TICK_S / 3600) % 24
+            swing = (1 + cos(2 * pi * (hour - peak) / 24)) / 2
+            tide.append((tick, max(1, round(replicas * (LOW + (1 - LOW) * swing)))))
+        found.append(Service(f"service-{number}", REPLICA, ONLINE, tuple(tide)))
+    return found
+
+
+def jobs_of(study: OnePoolStudy, arrivals: Arrivals) -> list[TideJob]:
+    """Training and batch, in the order of their arrival."""
+    return sorted(
+        [*_training(study, arrivals), *_batch(study, arrivals)], key=lambda job: job.arrival
+    )
+
+
+def _training(study: OnePoolStudy, arrivals: Arrivals) -> list[TideJob]:
+    """Busy days of each cluster, all on the one day; a smaller pool takes a part of the jobs."""
+    draw = Rng(study.seed).child("training").numpy()
+    jobs: list[TideJob] = []
+    pool = sum(node.gpus for node in machines(study))
+    for queue, days in zip(TRAINING, arrivals.jobs.values(), strict=True):
+        for second, gpus, lasts in chain.from_iterable(days[:TRAINING_DAYS]):
+            ticks = ceil(lasts / TICK_S)
+            jobs += [
+                TideJob(tick, ticks, WORKER, queue, gpus)
+                for tick in _moments(second, study.until)
+                if draw.random() < study.scale and gpus <= pool
+            ]
+    return jobs
+
+
+def _batch(study: OnePoolStudy, arrivals: Arrivals) -> list[TideJob]:
+    """A day of VMs for each tenant; within a bin they come at moments drawn by the seed."""
+    draw = Rng(study.seed).child("batch").numpy()
+    vms = arrivals.vms
+    jobs: list[TideJob] = []
+    for queue, shift in zip(BATCH, BATCH_SHIFTS_H, strict=True):
+        for number, flat in enumerate(vms.bins):
+            for shape, life, count in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+                cores, memory = vms.shapes[shape]
+                pod = FleetPod("task", 1000 * cores, memory, priority=10)
+                lasts = max(1, round(vms.lifetimes_s[life] / TICK_S))
+                kept = count if study.scale == 1 else int(draw.binomial(count, study.scale))
+                for offset in draw.integers(0, BIN_S, kept).tolist():
+                    second = (number * BIN_S + offset + shift * 3600) % DAY_S
+                    jobs += [TideJob(t, lasts, pod, queue) for t in _moments(second, study.until)]
+    return jobs
+
+
+def _moments(second: int, until: int) -> list[int]:
+    """Ticks at which what comes at a second of the day comes, warm-up included."""
+    first = (second // TICK_S + WARM_UP) % DAY
+    return list(range(first, until, DAY))
+
+
+def _config(study: OnePoolStudy, nodes: Sequence[FleetNode]) -> PlaneConfig:
+    """The plane with its tree of queues."""
+    gpus = sum(node.gpus for node in nodes)
+    cores = sum(node.cpu_milli for node in nodes)
+    half = {"nvidia.com/gpu": gpus // 2}
+    online = {"cpu": min(cores, round(1000 * peak_cores(study)))}
+    queues = (
+        QueueConfig(ONLINE, QueuePolicy.FIFO_SKIP, weight=10, guarantee=online),
+        QueueConfig("offline", weight=1),
+        QueueConfig("training", parent="offline", weight=3),
+        QueueConfig("batch", parent="offline", weight=1),
+        *(QueueConfig(q, QueuePolicy.EASY, parent="training", guarantee=half)
+          for q in TRAINING),
+        *(QueueConfig(q, QueuePolicy.FIFO_SKIP, parent="batch") for q in BATCH),
+    )  # fmt: skip
+    return PlaneConfig(
+        profile=load_profile("packing"),
+        dispatcher=DispatcherConfig(
+            queues=queues, between=Between.DRF, schedule_timeout=inf, safety_net=inf
+        ),
+        seed=study.seed,
+    )
+
+
+def peak_cores(study: OnePoolStudy) -> float:
+    """Cores that services want at their peak."""
+    return ONLINE_PART * sum(node.cpu_milli for node in machines(study)) / 1000
+
+
+def one_pool_plots(result: OnePoolResult) -> dict[str, bytes]:
+    """PNG files by name: cores by pool, cores by queue in one pool, and GPUs."""
+    cpu, gpu = [], []
+    for colour, pool in enumerate(result.pools):
+        total = np.sum([np.array(each) for each in result.cpu_pct[pool.name].values()], axis=0)
+        cpu.append(Line(pool.name, result.hours, total.tolist(), colour, steps=True))
+        gpu.append(Line(pool.name, result.hours, result.gpu_pct[pool.name], colour, steps=True))
+    queues, height = [], np.zeros(len(result.hours))
+    for colour, (queue, part) in enumerate(result.cpu_pct["one pool"].items()):
+        height = height + np.array(part)
+        queues.append(Line(f"+ {queue}", result.hours, height.tolist(), colour, steps=True))
+    along, use = "hour of the day", "in use, % of all"
+    return {
+        "one-pool-cpu.png": curves_png(cpu, Words("Cores: one pool and two", along, use)),
+        "one-pool-gpu.png": curves_png(gpu, Words("GPUs: one pool and two", along, use)),
+        "one-pool-queues.png": curves_png(
+            queues, Words("One pool: cores by queue, one upon the other", along, use)
+        ),
+    }
+
+
+def _report(name: str, study: OnePoolStudy, runs: Sequence[TideRun], first: int) -> PoolReport:
+    cpu = np.sum([np.array(each) for each in _cpu_by_queue(runs, first).values()], axis=0)
+    gpu = _gpu(runs, first)
+    return PoolReport(
+        name=name,
+        nodes=study.nodes,
+        mean_cpu_pct=round(float(cpu.mean()), 2),
+        peak_cpu_pct=round(float(cpu.max()), 2),
+        mean_gpu_pct=round(float(gpu.mean()), 2),
+        peak_gpu_pct=round(float(gpu.max()), 2),
+        queues=tuple(_line(q, book) for run in runs for q, book in run.books.items()),
+    )
+
+
+def _cpu_by_queue(runs: Sequence[TideRun], first: int) -> dict[str, tuple[float, ...]]:
+    """Cores in use by queue, in percent of the cores of all the pools together."""
+    whole = sum(run.capacity[0] for run in runs)
+    return {
+        queue: tuple(100 * cores / whole for cores in used[first:])
+        for run in runs
+        for queue, used in run.cores.items()
+    }
+
+
+def _gpu(runs: Sequence[TideRun], first: int) -> npt.NDArray[np.float64]:
+    """GPUs in use, in percent of those of all the pools together."""
+    whole = sum(run.capacity[1] for run in runs)
+    used = [np.array(each[first:]) for run in runs for each in run.gpus.values()]
+    total: npt.NDArray[np.float64] = np.sum(used, axis=0) * (100.0 / max(1, whole))
+    return total
+
+
+def _line(queue: str, book: QueueBook) -> QueueLine:
+    waits = np.repeat(
+        np.array(list(book.waits.keys()), np.int64), np.array(list(book.waits.values()), np.int64)
+    )
+    known = len(waits) > 0
+    return QueueLine(
+        queue=queue,
+        started=book.started,
+        mean_wait_s=round(TICK_S * float(waits.mean()), 1) if known else 0.0,
+        p99_wait_s=TICK_S * float(np.percentile(waits, 99)) if known else 0.0,
+        max_wait_s=float(TICK_S * max(int(waits.max(initial=0)), book.waiting_most)),
+        waiting=book.waiting,
+        evicted=book.evicted,
+        done_core_h=round(book.done_core_h, 1),
+        lost_core_h=round(book.lost_core_h, 1),
+        done_gpu_h=round(book.done_gpu_h, 1),
+        lost_gpu_h=round(book.lost_gpu_h, 1),
+    )

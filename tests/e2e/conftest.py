@@ -1,0 +1,107 @@
+"""What tests against a real API server share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stretto.stores.kube.store import KubeStore
+from stretto_lab.control_plane.cluster import ControlPlane
+from stretto_lab.control_plane.faulty_wire import Wire
+from tests.contract.kube_subject import kube_subject, wipe
+from tests.e2e.daemon import LEASES, Daemon, named_space, ready_nodes
+from tests.e2e.plane import GROUPS, QUICK, Ground, store_of
+from tests.e2e.site import Yard
+
+HERE = Path(__file__).parent
+HUNG = 600.0
+"""Seconds after which a test here hangs: what it waits for has shorter bounds of its own."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test of this folder its time, unless it asks for another one."""
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(HUNG))
+
+
+@pytest.fixture
+def plane(control_plane: ControlPlane) -> ControlPlane:
+    """The shared control plane, running, emptied, with the suite's namespaces."""
+    for part in control_plane.parts.values():  # whatever a test before this one did to it
+        part.resume()
+        part.start()
+    control_plane.wait_ready()
+    kube_subject(control_plane)
+    wipe(control_plane)
+    return control_plane
+
+
+@pytest.fixture
+def site(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The shared control plane with four nodes and no lease; in the end it answers again."""
+    plane.ask("DELETE", f"{LEASES}/stretto-scheduler")
+    ready_nodes(plane, *(f"n{number}" for number in range(4)))
+    yield plane
+    plane["etcd"].resume()
+    plane.wait_ready()
+
+
+@pytest.fixture
+def wire(plane: ControlPlane) -> Iterator[Wire]:
+    """A wire to the API server."""
+    with Wire(plane.port) as wire:
+        yield wire
+
+
+@pytest.fixture
+def store(plane: ControlPlane) -> Iterator[KubeStore]:
+    """A store of the administrator over a good line, with patience."""
+    store = store_of(plane)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def hasty(plane: ControlPlane) -> Iterator[KubeStore]:
+    """One over a good line that soon gives up: for servers that are taken away."""
+    store = store_of(plane, QUICK)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def far(plane: ControlPlane, wire: Wire) -> Iterator[KubeStore]:
+    """A store of the administrator behind the wire."""
+    store = store_of(plane, QUICK, wire.server)
+    yield store
+    wire.heal()
+    store.close()
+
+
+@pytest.fixture
+def ground(plane: ControlPlane, wire: Wire, store: KubeStore, far: KubeStore) -> Iterator[Ground]:
+    """A whole plane over the wire; groups of other tests are removed."""
+    assert plane.ask("DELETE", GROUPS).status == 200
+    ground = Ground(plane, wire, store, far)
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def space(cluster: ControlPlane, request: pytest.FixtureRequest) -> str:
+    """A namespace of the test's own, in the cluster of its file."""
+    return named_space(cluster, request.node.name)
+
+
+@pytest.fixture
+def yard(cluster: ControlPlane, daemon: Daemon, request: pytest.FixtureRequest) -> Iterator[Yard]:
+    """Nodes and a namespace of the test's own; in the end the laws hold in the whole cluster."""
+    daemon.part.start()  # unless it runs
+    yard = Yard(cluster, daemon, named_space(cluster, request.node.name))
+    yield yard
+    try:
+        assert yard.broken() == []
+    finally:
+        cluster.ask("DELETE", f"/api/v1/namespaces/{yard.space}")
+        cluster.ask("DELETE", f"/api/v1/nodes?labelSelector=yard%3D{yard.space}")

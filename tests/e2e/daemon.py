@@ -1,0 +1,253 @@
+"""`stretto scheduler` as a process of its own, and the objects that it is tried with."""
+
+import itertools
+import json
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from zlib import crc32
+
+from stretto.api.wire.kinds import POD, POD_GROUP
+from stretto.base.errors import UnreachableError
+from stretto.stores.kube.paths import collection, single
+from stretto_lab.control_plane.cluster import ControlPlane
+from stretto_lab.control_plane.parts import Part, free_ports
+
+SPACE = "contract"
+PODS = f"/api/v1/namespaces/{SPACE}/pods"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+PREFIX = "godel.bytedance.com/"
+PATIENCE = 150.0
+"""Seconds that anything may take on a busy machine: a bound of the tests, not of the product."""
+_TURNS = itertools.count()
+_ANYBODY = ssl.create_default_context()
+_ANYBODY.check_hostname, _ANYBODY.verify_mode = False, ssl.CERT_NONE
+
+
+class Daemon:
+    """A scheduler daemon over a control plane."""
+
+    def __init__(self, kubeconfig: Path, log: Path, *more: str, verb: str = "scheduler") -> None:
+        self.port = free_ports(1)[0]
+        command = [sys.executable, "-m", "stretto.cli.main", verb]
+        command += ["--kubeconfig", str(kubeconfig), "--log-format", "json"]
+        command += ["--bind-address", f"127.0.0.1:{self.port}", "--tier", "numpy", *more]
+        self.is_secure = any(word.startswith("--tls-cert-file") for word in more)
+        self.part = Part(f"stretto {verb}", command, log)
+
+    def __enter__(self) -> Self:
+        self.part.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.part.stop()
+
+    def page(self, path: str, token: str = "") -> tuple[int, str]:
+        """What a path answers to the bearer of a token."""
+        scheme = "https" if self.is_secure else "http"
+        asked = urllib.request.Request(f"{scheme}://127.0.0.1:{self.port}{path}")
+        if token:
+            asked.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urllib.request.urlopen(asked, timeout=5, context=_ANYBODY) as said:
+                return said.status, said.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except OSError as error:
+            return 0, str(error)
+
+    def is_ready(self) -> bool:
+        """Whether it is ready to schedule."""
+        return self.page("/readyz") == (200, "ok\n")
+
+    def stands_by(self) -> bool:
+        """Whether it is ready to take over from another."""
+        return "standing by" in self.page("/readyz")[1]
+
+    def ready(self) -> Self:
+        """Wait until it is ready."""
+        until(self.is_ready, self._alive)
+        return self
+
+    def _alive(self) -> str:
+        self.part.check()
+        return self.part.said()
+
+
+def turn() -> int:
+    """A number that nobody has had before."""
+    return next(_TURNS)
+
+
+def until(holds: Callable[[], bool], said: Callable[[], object], within: float = PATIENCE) -> None:
+    """Wait until something holds; while the server does not answer, it does not."""
+    deadline = time.monotonic() + within
+    while True:
+        try:
+            if holds():
+                return
+            text = said()
+        except UnreachableError as error:
+            text = error
+        assert time.monotonic() < deadline, text
+        time.sleep(0.1)
+
+
+def node(name: str, cpu: str = "8") -> bytes:
+    """A node that is ready by itself."""
+    amounts = {"cpu": cpu, "memory": "32Gi", "pods": "110"}
+    status = {"allocatable": amounts, "capacity": amounts}
+    return json.dumps({"metadata": {"name": name}, "status": status}).encode()
+
+
+def pod(name: str, cpu: str = "500m", **spec: Any) -> dict[str, Any]:
+    """A pod for stretto, unless its spec says otherwise."""
+    container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    whole = {"schedulerName": "stretto", "containers": [container], **spec}
+    return {"metadata": {"name": name, "labels": {"app": "web"}}, "spec": whole}
+
+
+def put(plane: ControlPlane, path: str, *objects: dict[str, Any] | bytes) -> None:
+    """Create objects that must be accepted."""
+    for each in objects:
+        body = each if isinstance(each, bytes) else json.dumps(each).encode()
+        said = plane.ask("POST", path, body)
+        assert said.status == 201, said.body
+
+
+def item(plane: ControlPlane, path: str) -> dict[str, Any]:
+    """An object as etcd holds it."""
+    said = plane.ask("GET", path)
+    assert said.status == 200, said.body
+    found: dict[str, Any] = json.loads(said.body)
+    return found
+
+
+def ready_nodes(plane: ControlPlane, *names: str, cpu: str = "64", **labels: str) -> None:
+    """Nodes that are ready by themselves; no controller need say so."""
+    for name in names:
+        body = json.loads(node(name, cpu))
+        body["metadata"]["labels"] = labels
+        put(plane, "/api/v1/nodes", body)
+        done = plane.ask("PATCH", f"/api/v1/nodes/{name}", b'{"spec": {"taints": null}}')
+        assert done.status == 200, done.body
+
+
+def named_space(plane: ControlPlane, test: str) -> str:
+    """A namespace of a test's own; its name."""
+    name = f"t{crc32(test.encode()):08x}"
+    put(plane, "/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
+
+
+def groups(space: str = SPACE) -> str:
+    """Where the PodGroups of a namespace are."""
+    return collection(POD_GROUP, space)
+
+
+def group(name: str, least: int) -> dict[str, Any]:
+    """A PodGroup."""
+    named = {"apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.kind}
+    return {**named, "metadata": {"name": name}, "spec": {"minMember": least}}
+
+
+def member(name: str, of: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    """A pod of a group."""
+    body = pod(name, cpu, **spec)
+    body["metadata"]["annotations"] = {f"{PREFIX}pod-group-name": of}
+    body["metadata"]["labels"][f"{PREFIX}pod-group-name"] = of
+    return body
+
+
+def pods_of(plane: ControlPlane, namespace: str = SPACE) -> list[dict[str, Any]]:
+    """All pods of a namespace, as the API server holds them now.
+
+    Raises:
+        UnreachableError: it does not say.
+    """
+    said = plane.ask("GET", f"/api/v1/namespaces/{namespace}/pods")
+    if said.status != 200:
+        raise UnreachableError(plane.server, said.body.decode())
+    items: list[dict[str, Any]] = json.loads(said.body)["items"]
+    return items
+
+
+def bound(plane: ControlPlane, namespace: str = SPACE) -> dict[str, str]:
+    """Nodes of the pods that have one, by name."""
+    found = pods_of(plane, namespace)
+    return {p["metadata"]["name"]: p["spec"]["nodeName"] for p in found if "nodeName" in p["spec"]}
+
+
+def why(plane: ControlPlane, name: str, namespace: str = SPACE) -> str:
+    """What a pod's conditions say, of why it waits for instance."""
+    status = item(plane, single(POD, namespace, name))["status"]
+    return " ".join(each.get("message", "") for each in status.get("conditions", []))
+
+
+def may(plane: ControlPlane, user: str, what: dict[str, str]) -> bool:
+    """Whether the API server would let somebody do something."""
+    about = {"spec": {"user": user, "resourceAttributes": what}}
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    said = plane.ask("POST", path, json.dumps(about).encode())
+    return bool(json.loads(said.body)["status"]["allowed"])
+
+
+def rights_settle(plane: ControlPlane) -> None:
+    """Wait until the server knows of every right that was written so far.
+
+    It learns of them from watches of its own, one for each kind: so what was written a moment ago
+    may not hold yet. What is written last here is known last.
+    """
+    user = f"settled-{turn()}"
+    everywhere, here = {"verb": "get", "resource": "pods"}, {"verb": "get", "resource": "secrets"}
+    for prefix, path, what in (
+        ("Cluster", "", everywhere),
+        ("", "/namespaces/kube-system", {**here, "namespace": "kube-system"}),
+    ):
+        rule = {"apiGroups": [""], "resources": [what["resource"]], "verbs": [what["verb"]]}
+        role = {"metadata": {"name": user}, "rules": [rule]}
+        put(plane, f"{RBAC}{path}/{prefix.lower()}roles", role)
+        ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": f"{prefix}Role", "name": user}
+        whom = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+        binding = {"metadata": {"name": user}, "roleRef": ref, "subjects": [whom]}
+        put(plane, f"{RBAC}{path}/{prefix.lower()}rolebindings", binding)
+        until(lambda what=what: may(plane, user, what), lambda: f"no right of {user} is known")
+
+
+def all_powerful(plane: ControlPlane, account: str) -> str:
+    """A service account that may do everything; its uid."""
+    accounts = f"/api/v1/namespaces/{SPACE}/serviceaccounts"
+    plane.ask("POST", accounts, json.dumps({"metadata": {"name": account}}).encode())
+    empower(plane, {"kind": "ServiceAccount", "name": account, "namespace": SPACE})
+    return str(item(plane, f"{accounts}/{account}")["metadata"]["uid"])
+
+
+def empower(plane: ControlPlane, whom: dict[str, str]) -> None:
+    """Somebody may do everything."""
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    binding = {"metadata": {"name": whom["name"]}, "roleRef": ref, "subjects": [whom]}
+    plane.ask("POST", f"{RBAC}/clusterrolebindings", json.dumps(binding).encode())
+    rights_settle(plane)
+
+
+def kubectl(plane: ControlPlane, *words: str) -> str:
+    """What kubectl says."""
+    from stretto_lab.control_plane.tools import build
+
+    command = [str(build(["kubectl"])[0]), "--kubeconfig", str(plane.kubeconfig), *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,82 @@
+"""A server that turns most requests away for now (429), for real."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+import msgspec
+import pytest
+
+from stretto.api.wire.kinds import POD
+from stretto.stores.kube.store import KubeStore
+from stretto.stores.store import Bind, Outcome, Reply
+from stretto_lab.control_plane.cluster import ControlPlane, ControlPlaneConfig
+from stretto_lab.control_plane.credentials import User
+from tests.e2e.daemon import PODS, bound, pod, put
+from tests.e2e.plane import SURE, store_of
+from tests.e2e.reader import SPACE, done, pods
+from tests.e2e.storm import ONE_PLACE, no_master, only_place_taken, turned_away
+
+pytestmark = pytest.mark.kube
+
+PATIENCE = msgspec.structs.replace(SURE, write_patience=2.0)
+
+
+@pytest.fixture(scope="module")
+def narrow() -> Iterator[ControlPlane]:
+    """A server that does one write at a time and refuses the others."""
+    config = ControlPlaneConfig(users=(User("us"), User("them")), audited=True, flags=ONE_PLACE)
+    with ControlPlane(config) as plane:
+        put(plane, "/api/v1/namespaces", {"metadata": {"name": SPACE}})
+        no_master(plane, "us")
+        no_master(plane, "them")
+        yield plane
+
+
+@pytest.fixture
+def store(narrow: ControlPlane) -> Iterator[KubeStore]:
+    """A store whose writes have two seconds before they are answered as refused."""
+    with closing(store_of(narrow, PATIENCE, user="us")) as store:
+        yield store
+
+
+def test_a_storm_of_refusals_loses_no_write(narrow: ControlPlane, store: KubeStore) -> None:
+    names = [f"p{number}" for number in range(60)]
+    before = turned_away(narrow, "us")
+    with only_place_taken(narrow, "them"):
+        replies = store.create(POD, pods(names))
+    assert outcomes(replies) == {Outcome.REFUSED}
+    assert any("nothing was sent" in reply.message for reply in replies)  # beyond the patience
+    assert turned_away(narrow, "us") > before
+    records = {}
+    while names:  # what is refused within the patience is tried again by whoever wanted it
+        replies = store.create(POD, pods(names))
+        assert outcomes(replies) <= {Outcome.OK, Outcome.REFUSED}
+        records |= {n: done(r) for n, r in zip(names, replies, strict=True) if r.record}
+        names = [name for name in names if name not in records]
+    assert len(store.list(POD).records) == 60
+
+
+def test_binds_come_through_a_storm(narrow: ControlPlane, store: KubeStore) -> None:
+    names = [f"bound-{number}" for number in range(60)]
+    put(narrow, PODS, *(pod(name) for name in names))
+    waiting = {each.name: each for each in store.list(POD).records if each.name in names}
+    assert len(waiting) == 60
+
+    def bind() -> list[Reply]:
+        return store.bind([Bind(SPACE, name, each.uid, "n1") for name, each in waiting.items()])
+
+    before = turned_away(narrow, "us")
+    with only_place_taken(narrow, "them"):
+        assert outcomes(bind()) == {Outcome.REFUSED}
+    assert turned_away(narrow, "us") > before
+    while waiting:
+        replies = bind()
+        assert outcomes(replies) <= {Outcome.OK, Outcome.REFUSED}
+        told = zip(waiting.items(), replies, strict=True)
+        waiting = dict(each for each, reply in told if reply.outcome is not Outcome.OK)
+    assert {bound(narrow)[name] for name in names} == {"n1"}
+
+
+def outcomes(replies: Iterable[Reply]) -> set[Outcome]:
+    """What became of writes."""
+    return {reply.outcome for reply in replies}

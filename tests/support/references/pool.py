@@ -1,0 +1,147 @@
+"""A queue on a pool of GPUs in plain Python: FIFO, shortest first, skipping and EASY backfill."""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import floor
+from typing import Any, NamedTuple
+
+from stretto.inputs.traces.philly import PhillyJob
+
+
+class Job(NamedTuple):
+    """One job; times are whole tenths of a second."""
+
+    submitted: int
+    number: int
+    size: int
+    duration: int
+
+
+class Started(NamedTuple):
+    """One job that was started."""
+
+    job: Job
+    at: int
+
+    @property
+    def end(self) -> int:
+        return self.at + self.job.duration
+
+
+class PoolState:
+    """What waits, in the order of arrival, what runs, and what is free."""
+
+    def __init__(self, gpus: int) -> None:
+        self.free, self.now = gpus, 0
+        self.queue: list[Job] = []
+        self.running: list[tuple[int, int]] = []
+        self.starts: list[Started] = []
+        #: The earliest shadow time that a head under ``easy`` was ever given, by job.
+        self.shadows: dict[Job, int] = {}
+
+    def start(self, job: Job) -> None:
+        self.queue.remove(job)
+        self.free -= job.size
+        heapq.heappush(self.running, (self.now + job.duration, job.size))
+        self.starts.append(Started(job, self.now))
+
+
+def _fifo(pool: PoolState) -> None:
+    while pool.queue and pool.queue[0].size <= pool.free:
+        pool.start(pool.queue[0])
+
+
+def _sjf(pool: PoolState) -> None:
+    for job in sorted(pool.queue, key=lambda job: (job.duration, job.submitted, job.number)):
+        if job.size > pool.free:
+            return
+        pool.start(job)
+
+
+def _skip(pool: PoolState) -> None:
+    for job in list(pool.queue):
+        if job.size <= pool.free:
+            pool.start(job)
+
+
+def _easy(pool: PoolState) -> None:
+    _fifo(pool)
+    if not pool.queue:
+        return
+    head, *others = pool.queue
+    shadow, extra = reservation(pool, head.size)
+    pool.shadows[head] = min(shadow, pool.shadows.get(head, shadow))
+    for job in others:
+        by_shadow = pool.now + job.duration <= shadow
+        if job.size <= pool.free and (by_shadow or job.size <= extra):
+            pool.start(job)
+            extra -= 0 if by_shadow else job.size
+
+
+def reservation(pool: PoolState, size: int) -> tuple[int, int]:
+    """When so many GPUs will be free, and how many more than that then are."""
+    free, shadow = pool.free, None
+    for end, freed in sorted(pool.running):
+        if shadow is not None and end > shadow:
+            break
+        free += freed
+        if shadow is None and free >= size:
+            shadow = end
+    assert shadow is not None, "whatever is not too big fits once all has ended"
+    return shadow, free - size
+
+
+PASSES: dict[str, Callable[[PoolState], None]] = {
+    "fifo": _fifo,
+    "sjf": _sjf,
+    "skip": _skip,
+    "easy": _easy,
+}
+
+
+def starts(jobs: Sequence[PhillyJob], gpus: int, policy: str = "fifo") -> list[Started]:
+    """Every start in order."""
+    return lived(jobs, gpus, policy).starts
+
+
+def lived(jobs: Sequence[PhillyJob], gpus: int, policy: str) -> PoolState:
+    """The pool after all have ended: at one instant completions, then arrivals, then one pass."""
+    coming = deque(
+        sorted(
+            Job(round(job.submit_s * 10), int(job.job_id), job.gpus, round(job.duration_s * 10))
+            for job in jobs
+            if job.gpus <= gpus
+        )
+    )
+    pool = PoolState(gpus)
+    while coming or pool.running:
+        times = [coming[0].submitted] if coming else []
+        pool.now = min([*times, pool.running[0][0]] if pool.running else times)
+        while pool.running and pool.running[0][0] == pool.now:
+            pool.free += heapq.heappop(pool.running)[1]
+        while coming and coming[0].submitted == pool.now:
+            pool.queue.append(coming.popleft())
+        PASSES[policy](pool)
+    assert not pool.queue
+    return pool
+
+
+def run(jobs: Sequence[PhillyJob], gpus: int, policy: str = "fifo") -> dict[str, Any]:
+    """What became of the jobs, in the words of the command."""
+    found = starts(jobs, gpus, policy)
+    waits = sorted(each.at - each.job.submitted for each in found)
+    completions = [each.end - each.job.submitted for each in found]
+    first = min(each.job.submitted for each in found)
+    span = max(each.end for each in found) - first
+    busy = sum(each.job.size * each.job.duration for each in found)
+    return {
+        "started": len(waits),
+        "skipped_too_big": len(jobs) - len(found),
+        "mean_wait_s": sum(waits) / len(waits) / 10,
+        "p95_wait_s": waits[floor(0.95 * (len(waits) - 1))] / 10,
+        "max_wait_s": waits[-1] / 10,
+        "mean_jct_s": sum(completions) / len(completions) / 10,
+        "makespan_s": span / 10,
+        "gpu_util": busy / (gpus * span),
+    }

@@ -1,0 +1,99 @@
+"""Nodes and classes in a few words, for tests of rules that look at nodes."""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from stretto.api.types.core import Node
+from stretto.api.types.pod import PodSpec
+from stretto.framework.contract.rule import SlotArray, View
+from stretto.state.classes.table import PodClass
+from stretto.state.nodes.table import Nodes
+from stretto.state.rows.ledger import Ledger
+from stretto.state.rows.snapshot import Columns
+
+_serials = count(1)
+
+
+def a_node(name: str, labels: dict[str, str] | None = None, **spec: Any) -> Node:
+    """A node; ``taints`` as ``key=value:Effect`` texts, ``unschedulable=True`` for a cordon."""
+    taints = [a_taint(text) for text in spec.pop("taints", ())]
+    meta = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "labels": labels or {}}
+    return msgspec.convert({"metadata": meta, "spec": {**spec, "taints": taints}}, Node)
+
+
+def a_taint(text: str) -> dict[str, str]:
+    """``key=value:Effect`` or ``key:Effect`` as a taint."""
+    what, _, effect = text.partition(":")
+    key, _, value = what.partition("=")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def nodes_of(*nodes: Node) -> Nodes:
+    """Nodes on slots 0, 1, 2, ..., with room to 64."""
+    table = Nodes()
+    table.grow(64)
+    for slot, node in enumerate(nodes):
+        table.put(slot, node)
+    return table
+
+
+def a_class(**spec: Any) -> PodClass:
+    """A class from a spec as on the wire; each has a serial of its own."""
+    serial = next(_serials)
+    return PodClass(
+        id=serial,
+        serial=serial,
+        spec=msgspec.convert(spec, PodSpec),
+        requests=(),
+        ports=(),
+        devices=(),
+    )
+
+
+def requiring(*terms: dict[str, Any], **more: Any) -> PodClass:
+    """A class with required node affinity terms, as on the wire."""
+    return a_class(affinity=affinity(required=terms), **more)
+
+
+def preferring(*wishes: tuple[int, dict[str, Any]]) -> PodClass:
+    """A class with preferred node affinity terms and their weights."""
+    return a_class(affinity=affinity(preferred=wishes))
+
+
+def affinity(
+    required: Sequence[dict[str, Any]] | None = None,
+    preferred: Sequence[tuple[int, dict[str, Any]]] = (),
+) -> dict[str, Any]:
+    """An affinity as on the wire; no required terms and none at all differ."""
+    found: dict[str, Any] = {}
+    if required is not None:
+        key = "requiredDuringSchedulingIgnoredDuringExecution"
+        found[key] = {"nodeSelectorTerms": list(required)}
+    wishes = [{"weight": weight, "preference": term} for weight, term in preferred]
+    found["preferredDuringSchedulingIgnoredDuringExecution"] = wishes
+    return {"nodeAffinity": found}
+
+
+def term(*rules: str) -> dict[str, Any]:
+    """A term of rules such as ``gen Gt 3``, ``zone In a,b``, ``gpu Exists``, ``@ In node-1``."""
+    split = [rule.split(" ") for rule in rules]
+    wire = [
+        {"key": key, "operator": operator, "values": values[0].split(",") if values else []}
+        for key, operator, *values in split
+    ]
+    fields = [{**rule, "key": "metadata.name"} for rule in wire if rule["key"] == "@"]
+    return {"matchExpressions": [r for r in wire if r["key"] != "@"], "matchFields": fields}
+
+
+def look(nodes: Nodes) -> View:
+    """A view of nodes with nothing on them."""
+    return View(Columns(Ledger()), nodes)
+
+
+def slots_of(*slots: int) -> SlotArray:
+    """Slots as rules take them."""
+    return np.array(slots, np.int64)

@@ -1,0 +1,191 @@
+"""When pods leave so that a queue gets back what it is guaranteed, and until when others wait."""
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from stretto.state.rows.lifecycle import PodState
+from stretto.state.work.evictions import EvictionOrder
+from tests.unit.control.dispatcher.fake_cluster import Desk
+from tests.unit.control.dispatcher.test_queue_changes import drop, put
+
+
+class Floor:
+    """Nodes on which a pod has room for each that leaves."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk, self.budget, self.company = desk, 1 << 30, True
+
+    def sync(self) -> None:
+        return
+
+    def room(self, class_id: int, /) -> int:
+        return 0
+
+    def may_leave(self, row: int, now: float) -> bool:
+        return int(self.desk.pods.state[row]) == PodState.BOUND
+
+    def may_all_leave(self, rows: Sequence[int]) -> bool:
+        return len(rows) <= self.budget
+
+    def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
+        return len(going) >= len(classes)
+
+    def would_stand(self, row: int, slot: int, going: Collection[int], /) -> bool:
+        return self.company
+
+
+def lent(*borrowers: str, **more: Any) -> tuple[Desk, Floor]:
+    """Pods of b run on what a is guaranteed, and one of a has found no place."""
+    desk = Desk()
+    put(desk, "a", guarantee={"cpu": "2m"})
+    put(desk, "b", **more)
+    if borrowers:
+        desk.arrive(*borrowers, queue="b")
+        desk.place(*desk.sent())
+    desk.arrive("owner", queue="a")
+    desk.sent()
+    desk.no_place("owner")
+    return desk, Floor(desk)
+
+
+def asked(desk: Desk, floor: Floor) -> list[str]:
+    found: list[EvictionOrder] = desk.dispatcher.reclaim(floor, desk.now)
+    return sorted(name for order in found for name in desk.names(order.rows))
+
+
+def group_of(desk: Desk, *names: str) -> None:
+    desk.group("g", len(names))
+    desk.arrive(*names, queue="b", group="g")
+
+
+def test_one_pod_leaves_for_one_that_is_owed_a_place_and_no_second_while_it_does() -> None:
+    desk, floor = lent("b1", "b2")
+    first = asked(desk, floor)
+    desk.now += 1.0
+    assert (len(first), asked(desk, floor)) == (1, [])
+
+
+def test_when_one_pod_of_a_unit_has_got_its_place_the_next_asks_at_once() -> None:
+    desk, floor = lent("b1", "b2")
+    desk.group("g", 1)
+    desk.arrive("m1", "m2", queue="a", group="g")
+    desk.delete("owner")
+    desk.no_place(*desk.sent())
+    (first,) = asked(desk, floor)
+    desk.delete(first)
+    desk.wake()
+    one, other = desk.sent()
+    desk.place(one)
+    desk.no_place(other)
+    desk.now += 1.0
+    assert len(asked(desk, floor)) == 1
+
+
+def test_those_that_give_start_nothing_until_the_owner_has_started() -> None:
+    desk, floor = lent("b1", "b2")
+    asked(desk, floor)
+    desk.arrive("b3", queue="b", class_id=1)
+    assert desk.sent() == []
+    desk.delete("owner")
+    asked(desk, floor)
+    assert "b3" in desk.sent()
+
+
+@pytest.mark.parametrize("gone", [put, drop], ids=["guarantee", "queue"])
+def test_a_guarantee_or_queue_that_goes_meanwhile_frees_those_that_gave(
+    gone: Callable[[Desk, str], None],
+) -> None:
+    desk, floor = lent("b1", "b2")
+    asked(desk, floor)
+    gone(desk, "a")
+    desk.arrive("b3", queue="b", class_id=1)
+    asked(desk, floor)
+    assert "b3" in desk.sent()
+
+
+def test_victims_that_do_not_go_are_waited_for_so_long_and_then_others_are_asked() -> None:
+    desk, floor = lent("b1", "b2")
+    first = asked(desk, floor)
+    desk.now += 121.0
+    second = asked(desk, floor)
+    assert (len(first), len(second)) == (1, 1)
+
+
+def test_an_owner_that_found_no_place_without_its_victims_soon_lets_others_go_on() -> None:
+    desk, floor = lent("b1", "b2", "b3")
+    for _ in range(2):  # it asks again later and later, and the others need not wait for that
+        (victim,) = asked(desk, floor)
+        desk.delete(victim)
+        desk.wake()
+        desk.no_place(*desk.sent())
+        assert asked(desk, floor) == []
+        desk.now += 5.0
+    assert asked(desk, floor) == []
+    desk.arrive("b4", queue="b", class_id=1)
+    assert desk.sent() == ["b4"]
+
+
+def test_nobody_else_is_asked_before_the_owner_was_tried_however_slow_its_victims_were() -> None:
+    desk, floor = lent("b1", "b2")
+    (victim,) = asked(desk, floor)
+    desk.now += 20.0
+    desk.delete(victim)
+    assert asked(desk, floor) == []
+    desk.arrive("b3", queue="b", class_id=1)
+    assert "b3" not in desk.sent()
+
+
+def test_nobody_leaves_for_a_pod_that_others_would_keep_from_there_all_the_same() -> None:
+    desk, floor = lent("b1", "b2")
+    floor.company = False
+    assert asked(desk, floor) == []
+
+
+def test_who_finds_nothing_asks_again_later_and_later() -> None:
+    desk, floor = lent("b1")
+    floor.budget = 0
+    times = []
+    for _ in range(400):
+        before = desk.dispatcher.reclaimer._pauses.copy()
+        asked(desk, floor)
+        if desk.dispatcher.reclaimer._pauses != before:
+            times.append(desk.now)
+        desk.now += 1.0
+    gaps = [after - before for before, after in pairwise(times)]
+    assert gaps[:5] == [5.0, 10.0, 20.0, 40.0, 80.0]
+
+
+def test_who_is_tried_meanwhile_asks_no_sooner() -> None:
+    desk, floor = lent("b1")
+    floor.budget = 0
+    asked(desk, floor)
+    before = desk.dispatcher.reclaimer._pauses.copy()
+    desk.wake()
+    assert desk.sent() == ["owner"]
+    desk.now += 1.0
+    asked(desk, floor)
+    desk.no_place("owner")
+    desk.now += 1.0
+    asked(desk, floor)
+    assert desk.dispatcher.reclaimer._pauses == before != {}
+
+
+def test_a_gang_with_pods_on_their_way_is_not_taken_apart() -> None:
+    desk, floor = lent()
+    group_of(desk, "c1", "c2")
+    desk.place(*desk.sent())
+    desk.arrive("c3", queue="b", group="g")
+    desk.sent()
+    assert asked(desk, floor) == []
+    desk.no_place("c3")
+    desk.now += 6.0
+    assert asked(desk, floor) == ["c1", "c2"]
+
+
+def test_without_guarantees_nobody_is_asked() -> None:
+    desk, floor = lent("b1")
+    put(desk, "a")
+    assert asked(desk, floor) == []

@@ -1,0 +1,175 @@
+"""Nodes that give more than they have: who is asked to leave them, and who is not."""
+
+import json
+from math import inf
+from typing import Any
+
+import pytest
+
+from stretto.api.wire.kinds import EVENT, POD, POD_DISRUPTION_BUDGET
+from stretto.base.errors import StrettoError
+from stretto.daemons.scheduler import RELIEVE_AFTER, plane_config
+from stretto.framework.profile.profile import load_profile
+from stretto.stores.store import Patch
+from stretto.testing import Harness, make_node, make_pod
+
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
+AFTER = 10
+
+
+def harness(relieve: Any = None) -> Harness:
+    """One node of two cores, and room elsewhere for nobody yet."""
+    own = {} if relieve is None else {"relieve": relieve}
+    profile = load_profile({"profiles": [{"stretto": own}]})
+    return Harness([make_node("n", cpu="2")], profile=profile, config={"tier": "numpy"})
+
+
+def relieved() -> Harness:
+    return harness({"afterSeconds": AFTER})
+
+
+def put(at: Harness, *names: str, kind: str = "ReplicaSet", **more: Any) -> None:
+    """Pods that somebody has bound to the node, one core each."""
+    owner = {**OWNER, "kind": kind, "uid": kind}
+    at.submit(*[make_pod(name, node="n", cpu="1", owner=owner, **more) for name in names])
+    at.settle()
+
+
+def start(at: Harness, *names: str, **status: Any) -> None:
+    """A kubelet says how pods fare."""
+    changes = [Patch("default", name, {"status": status}) for name in names]
+    at.store.patch_status(POD, changes)
+    at.settle()
+
+
+def left(at: Harness) -> set[str]:
+    return set(at.placements())
+
+
+def test_pods_that_are_too_much_leave_the_youngest_first() -> None:
+    at = relieved()
+    put(at, "a", "b", "c", "d")
+    at.settle(2 * AFTER)
+    assert left(at) == {"a", "b"}
+    assert at.plane.relief.counts == {"asked": 2}
+
+
+def test_the_least_important_leave_before_the_youngest() -> None:
+    at = relieved()
+    put(at, "low", priority=1)
+    put(at, "high", "higher", priority=2)
+    at.settle(2 * AFTER)
+    assert left(at) == {"high", "higher"}
+
+
+def test_no_more_leave_than_are_too_much() -> None:
+    at = relieved()
+    owner = {**OWNER, "uid": "ReplicaSet"}
+    sizes = {"stays": ("1500m", 0), "enough": ("1", -1), "small": ("500m", -2)}
+    for name, (cpu, priority) in sizes.items():
+        at.submit(make_pod(name, node="n", cpu=cpu, priority=priority, owner=owner))
+    at.settle(2 * AFTER)
+    assert left(at) == {"stays", "small"}
+
+
+def test_a_successor_goes_where_there_is_room() -> None:
+    at = relieved()
+    put(at, "a", "b", "c")
+    at.create_nodes(make_node("spare", cpu="2"))
+    at.settle(2 * AFTER)
+    at.submit(make_pod("c-again", cpu="1", owner={**OWNER, "uid": "ReplicaSet"}))
+    at.settle(1)
+    assert at.placements() == {"a": "n", "b": "n", "c-again": "spare"}
+
+
+def test_a_pod_is_told_why_it_had_to_leave() -> None:
+    at = relieved()
+    put(at, "a", "b", "c")
+    at.settle(2 * AFTER)
+    (event,) = [json.loads(record.body) for record in at.store.list(EVENT).records]
+    assert (event["reason"], event["involvedObject"]["name"]) == ("NodeOverCommitted", "c")
+    assert event["message"] == "asked to leave n before it ran: the node gives more than it has"
+
+
+def test_what_is_over_for_a_moment_only_is_let_be() -> None:
+    at = relieved()
+    put(at, "a", "b", "c")
+    at.settle(AFTER - 3)
+    at.delete("a")  # as a kubelet turns away what is too much
+    at.settle(5 * AFTER)
+    assert left(at) == {"b", "c"}
+
+
+@pytest.mark.parametrize("begun", [{"phase": "Running"}, {"startTime": "2026-01-01T00:00:00Z"}])
+def test_pods_that_a_kubelet_has_taken_in_stay(begun: dict[str, str]) -> None:
+    at = relieved()
+    put(at, "a", "b", "c", "d")
+    start(at, "b", "c", "d", **begun)
+    at.settle(2 * AFTER)
+    assert left(at) == {"b", "c", "d"}
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
+def test_pods_whose_next_would_come_to_the_same_node_stay(kind: str) -> None:
+    at = relieved()
+    put(at, "a", "b", "c", kind=kind)
+    at.settle(2 * AFTER)
+    assert left(at) == {"a", "b", "c"}
+    assert at.plane.relief.counts["helpless"] >= 1
+
+
+def test_pods_that_nobody_would_make_again_stay() -> None:
+    at = relieved()
+    at.submit(*[make_pod(name, node="n", cpu="1") for name in "abc"])
+    at.settle(2 * AFTER)
+    assert left(at) == {"a", "b", "c"}
+
+
+def test_pods_of_other_schedulers_stay() -> None:
+    at = relieved()
+    put(at, "a", "b", "c", scheduler="somebody-else")
+    at.settle(2 * AFTER)
+    assert left(at) == {"a", "b", "c"}
+
+
+def test_a_budget_keeps_what_runs_and_not_what_waits_to() -> None:
+    at = relieved()
+    budget = {"metadata": {"name": "all"}, "spec": {"minAvailable": "100%", "selector": {}}}
+    at.create(POD_DISRUPTION_BUDGET, json.dumps(budget).encode())
+    put(at, "a", "b", "c")
+    at.settle(2 * AFTER)
+    assert left(at) == {"a", "b"}
+
+
+def test_pods_that_take_nothing_of_what_is_short_stay() -> None:
+    at = relieved()
+    put(at, "a", "b", "c")
+    owner = {**OWNER, "uid": "ReplicaSet"}
+    at.submit(make_pod("slight", node="n", cpu="0", owner=owner))
+    at.settle(2 * AFTER)
+    assert left(at) == {"a", "b", "slight"}
+
+
+@pytest.mark.parametrize("relieve", [None, False])
+def test_nobody_leaves_where_it_is_not_wanted(relieve: Any) -> None:
+    at = harness(relieve)
+    put(at, "a", "b", "c")
+    at.settle(1000)
+    assert left(at) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("said", "after"),
+    [({}, RELIEVE_AFTER), ({"relieve": False}, inf), ({"relieve": {"afterSeconds": 60}}, 60.0)],
+)
+def test_behind_an_api_server_nodes_are_relieved_unless_the_profile_says_otherwise(
+    said: dict[str, Any], after: float
+) -> None:
+    profile = load_profile({"profiles": [{"stretto": said}]})
+    assert plane_config(profile, (), 1, "numpy", report=False).profile.relief == after
+
+
+@pytest.mark.parametrize("wrong", [True, 15, {}, {"afterSeconds": 0}, {"after": 3}])
+def test_a_wrong_form_is_refused_by_its_place(wrong: Any) -> None:
+    with pytest.raises(StrettoError, match="relieve"):
+        harness(wrong)

@@ -1,0 +1,112 @@
+"""The thread that keeps the lease: while it is tried the daemon is alive, and not after that."""
+
+import io
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stretto.base.clock import ManualClock
+from stretto.base.rng import Rng
+from stretto.control.lease import Elector, LeaseConfig
+from stretto.daemons.leader import Leading
+from stretto.daemons.logs import Log, LogFormat
+from stretto.daemons.scheduler import ALIVE_WITHIN, SchedulerConfig, SchedulerDaemon
+from stretto.framework.profile.profile import load_profile
+from stretto.plane import PlaneConfig
+from stretto.stores.embedded.memory import MemoryStore
+
+MOMENT = 5.0
+"""Seconds of a busy machine that a thread may take to come to something."""
+
+
+class Line:
+    """A line on which every look at the lease first does what a test says."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.first: Callable[[], object] = lambda: None
+        self.looks = threading.Semaphore(0)
+        self.is_quiet = lambda: True
+        self.may_write: Callable[[], bool] = lambda: True
+        self.inner = MemoryStore(clock, Rng(1))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def get(self, *words: Any) -> Any:
+        self.looks.release()
+        self.first()
+        return self.inner.get(*words)
+
+    def fence(self, may_write: Callable[[], bool]) -> None:
+        self.may_write = may_write
+
+
+class Bench:
+    """A candidate for a lease, with all that it needs."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock(100.0)
+        self.line = Line(self.clock)
+        config = LeaseConfig("kube-system", "stretto", "me", every=0.01)
+        self.elector = Elector(self.line, config, self.clock)
+        self.log = Log(self.clock, LogFormat.TEXT, io.StringIO())
+        self.leading = Leading(self.elector, self.clock, self.log, lambda: True)
+
+    def look(self) -> None:
+        """Wait until the lease is looked at; what is due later is due now."""
+        self.clock.advance(1)
+        assert self.line.looks.acquire(timeout=MOMENT)
+
+
+def fail() -> None:
+    raise RuntimeError("a bug")
+
+
+def test_a_thread_that_comes_round_is_no_trouble_and_neither_is_one_that_was_told_to_end() -> None:
+    bench = Bench()
+    with bench.leading:
+        bench.look()
+        assert bench.leading.trouble(ALIVE_WITHIN) == ""
+    assert bench.leading.trouble(ALIVE_WITHIN) == ""
+
+
+def test_a_thread_that_has_died_is_told_of_and_nothing_is_written_any_more() -> None:
+    bench = Bench()
+    bench.elector.tick()
+    assert bench.elector.leads()
+    bench.line.first = fail
+    with bench.leading:
+        bench.leading._thread.join(MOMENT)
+        assert "has ended: RuntimeError('a bug')" in bench.leading.trouble(ALIVE_WITHIN)
+        with pytest.raises(RuntimeError, match="a bug"):
+            bench.leading.check()
+        bench.clock.advance(bench.elector.config.renew_within)
+        assert not bench.elector.leads()  # which is what the fence before every write asks
+
+
+def test_a_thread_that_hangs_is_told_of_and_nothing_is_written_any_more() -> None:
+    bench, free = Bench(), threading.Event()
+    bench.elector.tick()
+    bench.line.first = free.wait
+    with bench.leading:
+        try:
+            bench.look()
+            bench.look()
+            bench.clock.advance(ALIVE_WITHIN + 1)
+            assert "has not been tried for 6" in bench.leading.trouble(ALIVE_WITHIN)
+            assert not bench.elector.leads()
+        finally:
+            free.set()
+
+
+def test_a_daemon_whose_lease_nobody_renews_any_more_ends_and_says_why() -> None:
+    bench = Bench()
+    config = SchedulerConfig(PlaneConfig(load_profile("default"), tier="numpy"))
+    line: Any = bench.line
+    daemon = SchedulerDaemon(config, line, bench.elector, bench.clock, bench.log)
+    bench.line.first = fail
+    with pytest.raises(RuntimeError, match="a bug"):
+        daemon.run(lambda: bool(time.sleep(0.001)))
