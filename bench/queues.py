@@ -28,7 +28,7 @@ from stretto.control.queues.reclaim import Asked, Running, decide
 from stretto.control.queues.tree import Tree
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.rows.pods import NewPod, Pods
-from stretto.state.work.changes import Arrival, Changes
+from stretto.state.work.changes import ClusterChanges, PodArrival
 from stretto.state.work.units import Units
 
 QUEUES, UNITS, NODES, SIZES, BATCH = 10_000, 100_000, 2_000, 20, 1_000
@@ -92,12 +92,12 @@ def next_unit(limits: bool) -> list[float]:
     notes = [json.dumps({"stretto.dev/queue": name}).encode() for name in names]
     made = [NewPod(f"u{i}", "ns", f"p{i}", i % SIZES, 0, 1, 0.0) for i in range(UNITS)]
     rows = pods.add(made).tolist()
-    changes = Changes()
+    changes = ClusterChanges()
     for i, row in enumerate(rows):
         meta = MetaHead(
             name=f"p{i}", namespace="ns", uid=f"u{i}", annotations=msgspec.Raw(notes[i % QUEUES])
         )
-        changes.arrivals.append(Arrival(row, meta, False, f"u{i}"))
+        changes.arrivals.append(PodArrival(row, meta, False, f"u{i}"))
     dispatcher.absorb(changes, 0.0)
     figures = []
     for _ in range(40):

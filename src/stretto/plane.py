@@ -38,17 +38,17 @@ from stretto.control.scheduler.partition import Partitions
 from stretto.control.scheduler.preemption import Preempting
 from stretto.control.scheduler.shard import Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.framework.affinity.recheck import Referee
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.affinity.recheck import ClaimRecheck
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.kernels.tiers import kernel
-from stretto.framework.placers import Placers
-from stretto.framework.preemption.explain import Suffixes
+from stretto.framework.placers import PlacerFactory
+from stretto.framework.preemption.explain import MessageSuffixes
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster, ClusterConfig
 from stretto.state.queries.pool import Pool
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.reclaim_view import Floor
-from stretto.state.work.changes import Changes
+from stretto.state.victims.reclaim_view import ReclaimView
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
 from stretto.state.work.units import Units
 from stretto.stores.store import Store
@@ -96,7 +96,7 @@ class Step(NamedTuple):
 
 Observer = Callable[[Step], None]
 """Told of every step that did something."""
-Witness = Callable[[Changes, float], None]
+Witness = Callable[[ClusterChanges, float], None]
 """Told of a batch of changes at a clock time, before they are forgotten."""
 
 
@@ -125,9 +125,9 @@ class Plane:
         #: Every unit.
         self.units = Units()
         #: The rules compiled, shared by the shards.
-        self.engine = Engine(config.profile, self.cluster)
+        self.engine = CompiledProfile(config.profile, self.cluster)
         #: Makes the shards' runtimes.
-        self.placers = Placers(self.engine, config.tier, self.units)
+        self.placers = PlacerFactory(self.engine, config.tier, self.units)
         #: What tells sub-clusters apart; ``None`` where there are none.
         self.sub_clusters = sub_clusters_of(config.profile, self.cluster)
         #: Reads the store.
@@ -151,8 +151,8 @@ class Plane:
         self.evictor = self._new_evictor()
         #: What the reclaim of queues' guarantees may ask of nodes.
         rules, eligible = config.profile.preemption, self.engine.is_eligible
-        self.floor = Floor(self.cluster, rules, eligible, self._probe, self.budgets)
-        self.floor.would_stand = lambda *of: self.evictor.would_stand(*of)  # noqa: PLW0108 - a restart makes a new evictor
+        self.floor = ReclaimView(self.cluster, rules, eligible, self._probe, self.budgets)
+        self.floor.would_fit = lambda *of: self.evictor.would_fit(*of)  # noqa: PLW0108 - a restart makes a new evictor
         for _ in range(config.shards):
             self.add_shard()
 
@@ -172,7 +172,7 @@ class Plane:
             self.reporter = Reporter(
                 self.cluster, self.units, self.verdicts, self.store, self.config.report
             )
-            self.reporter.preemption = Suffixes(self.engine, self.budgets).of
+            self.reporter.preemption = MessageSuffixes(self.engine, self.budgets).of
             self.reporter.held_back = HeldBack(self.cluster.pods, self.units, self.dispatcher.views)
             self.statuses = Statuses(self.cluster, self.units, self.dispatcher, self.store)
             self.statuses.open_rows = lambda: self.binder.open_rows()  # noqa: PLW0108 - a restart makes a new binder
@@ -249,8 +249,8 @@ class Plane:
         binder.volumes.patience = profile.volume_patience
         return binder
 
-    def _new_referee(self) -> Referee:
-        return Referee(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
+    def _new_referee(self) -> ClaimRecheck:
+        return ClaimRecheck(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
 
     def _new_evictor(self) -> Evictor:
         rules, law = self.config.profile.preemption, self.placers.law()

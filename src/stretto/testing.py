@@ -22,7 +22,7 @@ from stretto.plane import Plane, PlaneConfig
 from stretto.state.classes.annotations import MEMORY_ENHANCEMENT, QOS_LEVEL
 from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
-from stretto.state.queries.invariants import Breach, check_all
+from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Deletion, Outcome, Store
 
@@ -262,7 +262,7 @@ class Harness:
             raise AssertionError(f"laws are broken: {said}")
         return self.placements()
 
-    def breaches(self) -> list[Breach]:
+    def breaches(self) -> list[InvariantBreach]:
         """What is wrong with the books; empty when all is well."""
         return check_all(self.plane.cluster)
 

@@ -19,13 +19,13 @@ from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.control.pump import Pump
 from stretto.framework.compiled.one_node import Preemptor
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.preemption import finder as finder_module
-from stretto.framework.preemption.finder import Found, VictimFinder
-from stretto.state.classes.traits import TraitTable
+from stretto.framework.preemption.finder import VictimFinder, VictimSearchResult
+from stretto.state.classes.traits import PreemptionAttributeTable
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.pods import Ingest
-from stretto.state.rows.devices import Devices
+from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.claims import ConflictCause
@@ -125,7 +125,7 @@ def the_binder_does_not_check_fit(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def the_binder_does_not_check_rules(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Engine, "is_eligible", lambda self, class_id, slot: True)
+    patch.setattr(CompiledProfile, "is_eligible", lambda self, class_id, slot: True)
 
 
 @plant
@@ -144,7 +144,7 @@ def a_refusal_leaves_the_snapshot_as_it_is(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def device_masks_are_not_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Devices, "covers", lambda self, slot, mask, request: True)
+    patch.setattr(DeviceColumns, "covers", lambda self, slot, mask, request: True)
 
 
 # ------------------------------------------------------------ ledger
@@ -281,7 +281,7 @@ def preemptions_are_proposed_that_are_never_granted(patch: pytest.MonkeyPatch) -
 
 @plant
 def notes_against_preemption_are_not_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TraitTable, "number_of", lambda *_: 0)
+    patch.setattr(PreemptionAttributeTable, "number_of", lambda *_: 0)
 
 
 @plant
@@ -290,8 +290,10 @@ def victims_are_asked_before_anybody_looks_whether_it_helps(patch: pytest.Monkey
     wrap(patch, VictimFinder, "find", _one_too_few)
 
 
-def _one_too_few(find: Callable[..., Found], _: VictimFinder, row: int) -> Found:
+def _one_too_few(
+    find: Callable[..., VictimSearchResult], _: VictimFinder, row: int
+) -> VictimSearchResult:
     found = find(_, row)
     if found.candidate is None or len(found.candidate.victims) < 2:
         return found
-    return Found(found.candidate._replace(victims=found.candidate.victims[1:]))
+    return VictimSearchResult(found.candidate._replace(victims=found.candidate.victims[1:]))

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from stretto.control.queues.config import Between, QueueConfig
 from stretto.state.rows.lifecycle import PodEvent, PodState, UnitState, step_pods
 from stretto.state.work.claims import ConflictCause
-from stretto.state.work.units import Cure, Dispatch, Setback, Unit, UnitKind, Why
+from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit, UnitKind
 from tests.unit.control.dispatcher.fake_cluster import Desk, owned_by
 
 QUEUES = (QueueConfig("prio", "Priority"), QueueConfig("strict", "FIFO", blocking=True))
@@ -111,10 +111,10 @@ class DispatcherMachine(RuleBasedStateMachine):
             assert each.rows == unit.away
             if unit.kind is UnitKind.POD_GROUP and not unit.scheduled:
                 assert len(unit.bound) + each.at_least >= unit.min_member
-            assert unit.queue != "strict" or self.may_leave(each, blocked)
+            assert unit.queue != "strict" or self.may_evict(each, blocked)
         self.check_order(work)
 
-    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+    def may_evict(self, sent: Dispatch, blocked: float) -> bool:
         """Whether a unit of the strict queue may leave before those that failed are placed."""
         return sent.blocking and sent.unit.rank < blocked
 
@@ -163,7 +163,7 @@ class DispatcherMachine(RuleBasedStateMachine):
             cause = ConflictCause.STORE_REFUSED if by_store else ConflictCause.DOES_NOT_FIT
             desk.dispatcher.settle([(unit, rows, cause)], desk.now)
         else:
-            why = Why.GIVEN_BACK if answer == "back" else Why.NO_PLACE
+            why = SetbackReason.GIVEN_BACK if answer == "back" else SetbackReason.NO_PLACE
             class_id = -1 if answer == "unclassed" else int(desk.pods.class_id[rows[0]])
             cures = Cure.NONE if len(rows) == 3 else Cure.POD_LEFT
             desk.dispatcher.set_back([Setback(unit, rows, class_id, cures, why)], desk.now)
@@ -251,7 +251,7 @@ class FairMachine(DispatcherMachine):
     def others_use_the_pool(self, left: int, size: int) -> None:
         self.desk.pool.left, self.desk.pool.size = left, size
 
-    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+    def may_evict(self, sent: Dispatch, blocked: float) -> bool:
         return sent.blocking == (sent.unit.rank < blocked)
 
     def check_order(self, work: list[list[Dispatch]]) -> None:
@@ -295,7 +295,7 @@ class TreeMachine(FairMachine):
     def check_order(self, work: list[list[Dispatch]]) -> None:
         """Limits let pass whatever they have room for, so the order says nothing here."""
 
-    def may_leave(self, sent: Dispatch, blocked: float) -> bool:
+    def may_evict(self, sent: Dispatch, blocked: float) -> bool:
         return sent.blocking == (sent.unit.rank < blocked)
 
     def teardown(self) -> None:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.typical import PodKind, typical_pods
+from stretto.framework.compiled.typical import TypicalPod, typical_pods
 from stretto.framework.contract.rule import View
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.plugins.table import RULES
 from stretto.framework.profile.profile import Profile, load_profile
@@ -149,9 +149,13 @@ def test_a_row_is_what_the_rules_say(
     if share is not None and asked.get("gpus"):
         asked = {**asked, "gpus": 1, "gpu_milli": share}
     pod = sketch.pod(**asked)
-    kinds = [(PodKind(1000, 1, 500), 3), (PodKind(500, 2, 1000), 2), (PodKind(100, 0, 0), 1)]
+    kinds = [
+        (TypicalPod(1000, 1, 500), 3),
+        (TypicalPod(500, 2, 1000), 2),
+        (TypicalPod(100, 0, 0), 1),
+    ]
     sketch.typical = typical_pods(kinds, sketch.cluster.ledger.devices)
-    engine = Engine(profile, sketch.cluster)
+    engine = CompiledProfile(profile, sketch.cluster)
     engine.typical = sketch.typical
     for tier in TIERS:
         runtime = Runtime(engine, Rng(0), tier)

@@ -9,13 +9,13 @@ from stretto.api.codec import decode_as
 from stretto.api.types.cnr import CustomNodeResource
 from stretto.control.binder.conflicts import Judge, Judgement
 from stretto.state.classes.annotations import CPU_ENHANCEMENT
-from stretto.state.numa.ledger import with_zones
+from stretto.state.numa.ledger import with_numa_nodes
 from stretto.state.queries.invariants import (
     devices_equal_rows,
     ledger_equals_rows,
+    numa_nodes_equal_rows,
     overcommitted,
     ports_equal_rows,
-    zones_equal_rows,
 )
 from stretto.state.work.claims import CommitMode, ConflictMode, Plan
 from stretto.testing import make_node, make_pod, make_report, numa_notes
@@ -96,7 +96,7 @@ def report(books: Books, name: str, zones: list[dict[str, str]]) -> None:
 
 def mask_of(form: dict[str, Any], number: int) -> int:
     """Devices where a form asks for some, NUMA nodes where it asks for these."""
-    return with_zones(number if "gpus" in form else 0, number if "annotations" in form else 0)
+    return with_numa_nodes(number if "gpus" in form else 0, number if "annotations" in form else 0)
 
 
 def happen(books: Books, what: str, which: int) -> None:
@@ -154,7 +154,7 @@ def test_what_is_granted_fits_and_is_booked(case: Case) -> None:
     cluster = books.cluster
     assert overcommitted(cluster) == []
     assert ledger_equals_rows(cluster) + devices_equal_rows(cluster) == []
-    assert ports_equal_rows(cluster) + zones_equal_rows(cluster) == []
+    assert ports_equal_rows(cluster) + numa_nodes_equal_rows(cluster) == []
 
 
 @given(cases)

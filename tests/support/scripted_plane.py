@@ -9,7 +9,7 @@ from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig, Step
-from stretto.state.queries.invariants import check_all, gangs_are_whole
+from stretto.state.queries.invariants import check_all, gangs_are_complete
 from stretto.state.rows.lifecycle import PodState
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.faulty.odds import NO_FAULTS, FaultOdds
@@ -124,7 +124,7 @@ class Voyage:
         """Law 1 and 2 at the moment of each claim."""
         ledger = self.plane.cluster.ledger
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
-            self.broken += [breach.what for breach in gangs_are_whole(plan, verdict)]
+            self.broken += [breach.what for breach in gangs_are_complete(plan, verdict)]
             granted = set(verdict.granted.tolist())
             for row, slot in zip(plan.rows.tolist(), plan.slots.tolist(), strict=True):
                 if row in granted:

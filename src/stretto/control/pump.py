@@ -32,7 +32,7 @@ from stretto.state.ingest.node_reports import apply_movements, apply_reports
 from stretto.state.ingest.nodes_and_groups import apply_workload_groups
 from stretto.state.ingest.pods import Ingest
 from stretto.state.ingest.queues import apply_queues, census
-from stretto.state.ingest.whole_objects import apply_objects, known_objects
+from stretto.state.ingest.whole_objects import apply_objects, referenced_kinds
 from stretto.state.nodes.table import MANAGED_BY
 from stretto.stores.store import Event, EventType, Listing, Record, Store, Watch
 
@@ -210,7 +210,7 @@ class Pump:
         told = classes.by_image
         self._ingest.nodes(events)
         if classes.by_image and not told and len(self._cluster.pods):
-            self._ingest.read_again(self._store.list(POD).records, now)
+            self._ingest.reread(self._store.list(POD).records, now)
 
     def _apply_groups(self, events: Sequence[Event], _: float) -> None:
         self._ingest.groups(_follow(self._groups, events))
@@ -239,7 +239,7 @@ class Pump:
         return _Feed(
             kind,
             lambda events, _: apply_objects(cluster, kind, events),
-            lambda: known_objects(cluster.objects, kind),
+            lambda: referenced_kinds(cluster.objects, kind),
         )
 
     def _known_nodes(self) -> dict[str, Record]:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from stretto.framework.compiled import devices as formulas
-from stretto.framework.compiled.typical import learnt
+from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.plane import Plane
 from stretto.sim.counters import Meter
 from stretto.sim.pending import Waiting, waiting_pods
@@ -226,9 +226,9 @@ def _models(plane: Plane) -> tuple[ModelUse, ...]:
     there = table.kind[slots] == kind
     typical = plane.engine.typical
     if not len(typical.frequency):
-        typical = learnt(cluster)
+        typical = observed_typical_pods(cluster)
     cpu = (cluster.ledger.alloc - cluster.ledger.used)[slots, CPU].clip(0, 1 << 30)
-    columns = formulas.Devices(table.free[slots], table.kind[slots], table.model[slots])
+    columns = formulas.DeviceSlots(table.free[slots], table.kind[slots], table.model[slots])
     lost = formulas.fragmentation(typical, cpu.astype(np.int32), columns, kind)
     wanted = bool((typical.gpus > 0).any())
     first = np.argmax(there, axis=1)

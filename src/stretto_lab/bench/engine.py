@@ -26,8 +26,8 @@ from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.scenario.workloads import poisson_times, synthetic_nodes
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.sim.setup import MEMORY, open_store
-from stretto.state.classes.table import Classes
-from stretto.state.rows.resources import Resources
+from stretto.state.classes.table import PodClasses
+from stretto.state.rows.resources import ResourceColumns
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.stores.embedded.templates import Patterns
@@ -274,7 +274,7 @@ class _Bench:
     def decode_only(self) -> float:
         """Pods a second through the decoder and the interning table, best of three."""
         bodies = self.templates.bodies(min(self.asked.pods, 50_000))
-        classes = Classes(Resources())
+        classes = PodClasses(ResourceColumns())
         rates = []
         for _ in range(3):
             start = self.clock.monotonic()

@@ -19,7 +19,7 @@ from stretto.base.errors import WentBackError
 from stretto.base.failpoints import Crash
 from stretto.base.rng import Rng
 from stretto.plane import Plane
-from stretto.state.queries.invariants import Breach
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
@@ -93,7 +93,7 @@ class Run:
 
     def run(self, steps: int) -> Result:
         """Steps under fire, then the heal."""
-        breaches: list[Breach] = []
+        breaches: list[InvariantBreach] = []
         failed_at = -1
         for step in range(steps):
             breaches = self._step(step)
@@ -120,7 +120,7 @@ class Run:
 
     # ------------------------------------------------------------ one step
 
-    def _step(self, step: int) -> list[Breach]:
+    def _step(self, step: int) -> list[InvariantBreach]:
         fate = self._fate
         fate.begin(step)
         seconds = self._world.turn(step)
@@ -130,7 +130,7 @@ class Run:
         found = self._kill(step)
         return found + self._pass(step)
 
-    def _pass(self, step: int) -> list[Breach]:
+    def _pass(self, step: int) -> list[InvariantBreach]:
         """One batch through the plane, and the laws."""
         whole, died = True, ""
         try:
@@ -144,7 +144,9 @@ class Run:
             return self._laws.after_step(self._plane, step, whole=False)
         except Exception as error:  # noqa: BLE001  (whatever the plane raises is a finding)
             where = _place_of(error)
-            return [Breach(0, f"the plane raised {type(error).__name__}: {error} ({where})")]
+            return [
+                InvariantBreach(0, f"the plane raised {type(error).__name__}: {error} ({where})")
+            ]
         self._steps += 1
         found = self._laws.after_step(self._plane, step, whole=whole)
         if self._plane.pump.synced:
@@ -162,7 +164,7 @@ class Run:
 
     # ------------------------------------------------------------ deaths
 
-    def _kill(self, step: int) -> list[Breach]:
+    def _kill(self, step: int) -> list[InvariantBreach]:
         """What dies between two steps."""
         fate, plane, now = self._fate, self._plane, self._clock.monotonic()
         if self._setup.durable and fate.fires("store_crash"):
@@ -177,7 +179,7 @@ class Run:
             plane.pump.close()
         return []
 
-    def _recover(self, name: str, step: int) -> list[Breach]:
+    def _recover(self, name: str, step: int) -> list[InvariantBreach]:
         """A component has died at a failpoint: drop it and start another."""
         plane, now = self._plane, self._clock.monotonic()
         component = name.split(".", maxsplit=1)[0]
@@ -199,7 +201,7 @@ class Run:
         self._clock.advance(LONGEST_FLIGHT + 0.1 if late else 0.5)
         self._plane = self._new_plane()
 
-    def _crash_store(self, step: int) -> list[Breach]:
+    def _crash_store(self, step: int) -> list[InvariantBreach]:
         """The store's process dies, and with it the plane that lives in it."""
         found = self._laws.after_step(self._plane, step, whole=False)
         self._plane.pump.close()
@@ -233,7 +235,7 @@ class Run:
 
     # ------------------------------------------------------------ the heal
 
-    def _heal(self, step: int) -> list[Breach]:
+    def _heal(self, step: int) -> list[InvariantBreach]:
         """No more faults: within a bounded time everything that can be placed is."""
         self._fate.begin(step)
         self._fate.heal()
@@ -251,7 +253,7 @@ class Run:
                 if not moved and before == self._plane.binder.counts["granted"]:
                     break
             else:
-                return [Breach(3, f"the plane does not come to rest in {BUSY} steps")]
+                return [InvariantBreach(3, f"the plane does not come to rest in {BUSY} steps")]
             now = self._clock.monotonic()
             if refused < 0 and now >= end - IN_VAIN_FOR:
                 refused = self._refusals()
@@ -259,12 +261,12 @@ class Run:
                 return self._check_rest(refused)
             self._clock.set(min(end, max(self._plane.next_due(), now + 0.05)))
 
-    def _check_rest(self, refused: int) -> list[Breach]:
+    def _check_rest(self, refused: int) -> list[InvariantBreach]:
         """What must hold at the end; ``refused`` claims were, a while before it."""
         self._laws.checked["3 nothing is claimed in vain for ever"] += 1
         found = check_rest(self._plane, self._world, self._truth)
         if self._refusals() > refused:
-            found.append(Breach(3, "claims are made and refused again and again"))
+            found.append(InvariantBreach(3, "claims are made and refused again and again"))
         return found
 
     def _refusals(self) -> int:
@@ -272,12 +274,14 @@ class Run:
         counts = (self._plane.binder.counts, self._plane.evictor.counts)
         return sum(each[cause.value] for each in counts for cause in ConflictCause)
 
-    def _healing_step(self, step: int) -> tuple[bool, list[Breach]]:
+    def _healing_step(self, step: int) -> tuple[bool, list[InvariantBreach]]:
         try:
             moved = self._plane.step()
         except Exception as error:  # noqa: BLE001  (whatever the plane raises is a finding)
             where = _place_of(error)
-            return False, [Breach(0, f"the plane raised {type(error).__name__}: {error} ({where})")]
+            return False, [
+                InvariantBreach(0, f"the plane raised {type(error).__name__}: {error} ({where})")
+            ]
         self._steps += 1
         self._store.fresh = False
         found = self._laws.after_step(self._plane, step + 1, whole=True)

@@ -20,9 +20,14 @@ from stretto.api.types.pod import Pod
 from stretto.api.wire import kinds
 from stretto.api.wire.meta import Wire
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.framework.model.snapshot import Snapshot
-from stretto.framework.model.status import Code, Status
-from stretto.framework.parity.decision import Candidate, Decision, Filtered, Preemption
+from stretto.framework.model.snapshot import ParitySnapshot
+from stretto.framework.model.status import PluginStatus, StatusCode
+from stretto.framework.parity.decision import (
+    Decision,
+    FilterResult,
+    PostFilterResult,
+    PreemptionCandidate,
+)
 from stretto.framework.parity.scheduler import WEIGHTS, ExactScheduler
 
 PARITY: Final = "kube-parity"
@@ -190,7 +195,7 @@ def compare(case: Case) -> list[Disagreement]:
     """
     where = case.origin or case.id
     objects = (decoded(each, f"{where}: objects[{i}]") for i, each in enumerate(case.objects))
-    scheduler = ExactScheduler(Snapshot(case.nodes, case.pods, objects))
+    scheduler = ExactScheduler(ParitySnapshot(case.nodes, case.pods, objects))
     if case.pod is not None:
         got = fields(scheduler.decide(case.pod, thorough=True))
         return list(_differences(case.id, "", case.expect, got))
@@ -241,7 +246,7 @@ def step(scheduler: ExactScheduler, pod: Pod) -> Fields:
 
 def fields(decision: Decision) -> Fields:
     """A decision in the form of the recordings."""
-    if decision.filtered is None and decision.preenqueue.code is Code.SUCCESS:
+    if decision.filtered is None and decision.preenqueue.code is StatusCode.SUCCESS:
         return {"feasible": [], "message": decision.message}
     if decision.filtered is None:
         gates = {"SchedulingGates": _status(decision.preenqueue)}
@@ -286,25 +291,25 @@ def _present(told: Fields) -> Fields:
     return {name: each for name, each in told.items() if each or name == "feasible"}
 
 
-def _status(status: Status) -> Fields:
+def _status(status: PluginStatus) -> Fields:
     return _present({"code": status.code.value, "reasons": sorted(status.reasons)})
 
 
-def _prefilter(filtered: Filtered) -> Fields:
+def _prefilter(filtered: FilterResult) -> Fields:
     """Plugins that failed before the nodes, and those that limit them."""
     told = {
         name: _status(status)
         for name, status in filtered.prefilter.items()
-        if status.code is not Code.SKIP
+        if status.code is not StatusCode.SKIP
     }
     for name, check in filtered.checks.items():
         if check.only is not None:
-            told[name] = {"code": Code.SUCCESS.value, "nodes": sorted(check.only)}
+            told[name] = {"code": StatusCode.SUCCESS.value, "nodes": sorted(check.only)}
     return told
 
 
-def _skipped(filtered: Filtered) -> list[str]:
-    return sorted(n for n, status in filtered.prefilter.items() if status.code is Code.SKIP)
+def _skipped(filtered: FilterResult) -> list[str]:
+    return sorted(n for n, status in filtered.prefilter.items() if status.code is StatusCode.SKIP)
 
 
 def _filter(decision: Decision) -> Fields:
@@ -322,7 +327,7 @@ def _by_node(decision: Decision, values: list[int]) -> dict[str, int]:
     return {decision.names[node]: value for node, value in zip(nodes, values, strict=True)}
 
 
-def _preemption(preemption: Preemption) -> Fields:
+def _preemption(preemption: PostFilterResult) -> Fields:
     told: Fields = {
         "status": preemption.status.code.value,
         "message": preemption.message,
@@ -337,7 +342,7 @@ def _preemption(preemption: Preemption) -> Fields:
     return _present(told)
 
 
-def _candidate(candidate: Candidate) -> Fields:
+def _candidate(candidate: PreemptionCandidate) -> Fields:
     return {
         "node": candidate.node,
         "victims": [each.key[1] for each in candidate.victims],

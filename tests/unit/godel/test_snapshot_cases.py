@@ -10,7 +10,7 @@ from stretto.api.wire.kinds import NM_NODE, NODE
 from stretto.control.queues.config import QueueConfig
 from stretto.control.queues.fading_priority import faded
 from stretto.framework.profile.profile import load_profile
-from stretto.state.ingest.second_managers import given
+from stretto.state.ingest.second_managers import allocatable_of
 from stretto.state.rows.snapshot import Columns
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod
@@ -185,7 +185,7 @@ def test_case_37_what_the_second_manager_keeps_the_first_cannot_give(
     allocatable: dict[str, int],
     expected: dict[str, int],
 ) -> None:
-    assert given(node, capacity, allocatable) == expected
+    assert allocatable_of(node, capacity, allocatable) == expected
 
 
 def manager(capacity: str, allocatable: str) -> bytes:

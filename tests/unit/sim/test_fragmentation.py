@@ -17,7 +17,7 @@ from stretto.sim.comparison.fragmentation import (
     whole_percents,
 )
 from stretto.sim.policies import kinds_of
-from stretto.state.rows.devices import Devices
+from stretto.state.rows.devices import DeviceColumns
 from tests.support.references import openb as reference
 
 
@@ -37,7 +37,7 @@ def walk(fleet: Fleet, made: Decisions) -> Curve:
 
 
 def replayed(fleet: Fleet, made: Decisions) -> Curve:
-    numbers = Devices()
+    numbers = DeviceColumns()
     for node in fleet.nodes:
         numbers.model_number(node.gpu_model)
     typical = weighted_pods(kinds_of(typical_pods(fleet.pods)), numbers)

@@ -8,7 +8,7 @@ from stretto.base.rng import Rng
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.state.queries.invariants import check_all
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.evictions import Stay
+from stretto.state.work.evictions import EvictionState
 from stretto.state.work.units import Cure
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Event, EventType
@@ -203,8 +203,8 @@ def test_a_pod_that_was_created_terminating_in_a_store_leaves_its_node(books: Bo
     leaving = books.cluster.pods.leaving
     assert leaves.record is not None
     assert stays.record is not None
-    assert leaving[books.row(stays.record.uid)] == Stay.STAYS
-    assert leaving[books.row(leaves.record.uid)] == Stay.LEAVES
+    assert leaving[books.row(stays.record.uid)] == EvictionState.STAYS
+    assert leaving[books.row(leaves.record.uid)] == EvictionState.LEAVES
 
 
 # ---------------------------------------------------------------- objects that cannot be read

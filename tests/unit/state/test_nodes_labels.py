@@ -3,7 +3,7 @@ import pytest
 
 from stretto.api.wire.selectors import Operator, Rule, integer
 from stretto.state.nodes import labels as module
-from stretto.state.nodes.labels import Labels
+from stretto.state.nodes.labels import LabelColumns
 from tests.support.small_cluster import slots_of
 
 FLEET = (
@@ -19,8 +19,8 @@ FLEET = (
 """The last three are the ends of 64 bits and one beyond."""
 
 
-def labels_of(*fleet: dict[str, str]) -> Labels:
-    table = Labels()
+def labels_of(*fleet: dict[str, str]) -> LabelColumns:
+    table = LabelColumns()
     table.grow(len(fleet))
     for slot, labels in enumerate(fleet):
         table.put(slot, labels)
@@ -117,7 +117,7 @@ def test_names_of_vanished_nodes_are_forgotten_and_answers_stay_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "SWEEP_FLOOR", 32)
-    table = Labels()
+    table = LabelColumns()
     table.grow(4)
     table._sweep_at = 32
     for turn in range(1000):

@@ -72,14 +72,14 @@ def defragment(common: Common, asked: Asked) -> None:
     from stretto.control.controllers.rescheduler import Rescheduler
     from stretto.sim.history.sandbox import Copy, state_of
     from stretto.sim.setup import Rules
-    from stretto.state.work.rescheduling import Goal
+    from stretto.state.work.rescheduling import ReschedulingGoal
 
     state = state_of(asked.on, Rules("", asked.tier))
     copy = Copy(state)
     copy.settle()
     plane = copy.plane
     rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)
-    plan = rescheduler.plan(Goal(asked.goal), asked.budget, asked.tier)
+    plan = rescheduler.plan(ReschedulingGoal(asked.goal), asked.budget, asked.tier)
     _show(common.console, plan, state.title)
     told = {
         "goal": plan.goal.value,

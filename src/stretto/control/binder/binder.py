@@ -340,7 +340,7 @@ class Binder:
         index = np.asarray(rows, np.int64)
         slots = pods.slot[index].tolist()
         masks = pods.devices[index].tolist()
-        notes = self._cluster.bind_notes
+        notes = self._cluster.bind_annotations
         told = [notes(row, mask) if mask else None for row, mask in zip(rows, masks, strict=True)]
         whose = ([column[row] for row in rows] for column in (spaces, texts, uids))
         return list(map(Bind, *whose, [names[slot] for slot in slots], told))

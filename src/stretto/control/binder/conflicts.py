@@ -15,8 +15,8 @@ from stretto.base.arrays import distinct
 from stretto.control.binder.volumes import are_free
 from stretto.state.classes.table import PORTS_ALONE, STAGED, ZONES_ALONE
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queries.bulk_numa import NONE, OWN, Portions
-from stretto.state.queries.domain_caps import breaks_cap, keeps_caps
+from stretto.state.queries.bulk_numa import NONE, OWN, NumaBulkClaims
+from stretto.state.queries.domain_caps import exceeds_cap, respects_caps
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitClaims
 from stretto.state.work.evictions import short_of
@@ -78,7 +78,7 @@ class Judge:
         #: Judges the volumes of claims; ``None`` where no rule asks about them.
         self.volumes: VolumeLaw | None = None
         self._cluster = cluster
-        self._portions = Portions(cluster)
+        self._portions = NumaBulkClaims(cluster)
         self._eligible = eligible
         self._by_version = conflicts is ConflictMode.VERSION
         self._all_or_nothing = commit is CommitMode.ALL_OR_NOTHING
@@ -131,7 +131,7 @@ class Judge:
         if not all(self._has_volumes(plan, i) for i in with_volumes):
             return False
         kinds = cluster.classes.special[pods.class_id[plan.rows]]
-        if (cluster.directed or (kinds & STAGED).any()) and not keeps_caps(cluster, plan):
+        if (cluster.directed or (kinds & STAGED).any()) and not respects_caps(cluster, plan):
             return False
         if not self._hold_between(plan):
             return False
@@ -302,7 +302,7 @@ class Judge:
         if not cluster.directed and not cluster.classes[int(cluster.pods.class_id[row])].asks.caps:
             return False
         granted = plan.rows[good].tolist()
-        return breaks_cap(cluster, unit.unit, granted, (row, int(plan.slots[i])))
+        return exceeds_cap(cluster, unit.unit, granted, (row, int(plan.slots[i])))
 
     def _problem(
         self, plan: Plan, i: int, versions: npt.NDArray[np.int64] | None

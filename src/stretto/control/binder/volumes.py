@@ -25,7 +25,7 @@ from stretto.state.objects import (
     BIND_COMPLETED,
     BOUND_BY,
     SELECTED_NODE,
-    Objects,
+    ClusterObjects,
     identity_of,
     meta_of,
     reference_to,
@@ -273,7 +273,7 @@ def _cause(reply: Reply) -> ConflictCause:
     return ConflictCause.STORE_REFUSED
 
 
-def are_free(chosen: VolumeChoice, objects: Objects, node: str) -> bool:
+def are_free(chosen: VolumeChoice, objects: ClusterObjects, node: str) -> bool:
     """Whether volumes are still to be had for their claims, and claims free to go to a node."""
     for name, namespace, claim in chosen.taken:
         volume, wanted = objects.volumes.get(name), objects.claims.get((namespace, claim))

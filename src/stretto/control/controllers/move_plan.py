@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import Request
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.compiled.placement import PlacementRequest
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.state.classes.table import GPU
 from stretto.state.cluster.cluster import Cluster
@@ -24,7 +24,7 @@ from stretto.state.rows.devices import MAX_DEVICES, WHOLE
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.resources import CPU, MEMORY, PODS
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.work.rescheduling import Goal
+from stretto.state.work.rescheduling import ReschedulingGoal
 from stretto.state.work.units import Units
 
 HIDDEN: Final = -(1 << 28)
@@ -67,7 +67,7 @@ class DefragPlan(NamedTuple):
     """Moves, and how the room lies before and after them."""
 
     #: What was to come free.
-    goal: Goal
+    goal: ReschedulingGoal
     #: The moves, in order.
     moves: tuple[Move, ...]
     #: Before.
@@ -89,32 +89,32 @@ class Limits(NamedTuple):
     owner_of: Callable[[int], str]
 
 
-def packing_engine(cluster: Cluster) -> Engine:
+def packing_engine(cluster: Cluster) -> CompiledProfile:
     """The rules by which moved pods are packed; one for all plans, for the cluster knows it."""
-    defaults, regard = cluster.domains.defaults, cluster.domains.regard
-    engine = Engine(load_profile("packing"), cluster)
+    defaults, running_term_scoring = cluster.domains.defaults, cluster.domains.running_term_scoring
+    engine = CompiledProfile(load_profile("packing"), cluster)
     # those of the rules by which pods are scheduled
-    cluster.domains.defaults, cluster.domains.regard = defaults, regard
+    cluster.domains.defaults, cluster.domains.running_term_scoring = defaults, running_term_scoring
     return engine
 
 
 class Planner:
     """Plans moves on a snapshot of its own."""
 
-    def __init__(self, engine: Engine, limits: Limits, tier: str = "auto") -> None:
+    def __init__(self, engine: CompiledProfile, limits: Limits, tier: str = "auto") -> None:
         """Over a cluster as it is now, by an engine of ``packing_engine``."""
         self._cluster = engine.cluster
         self._limits = limits
         self._runtime = Runtime(engine, Rng(0), tier)
         self._owners: dict[int, str] = {}
 
-    def plan(self, goal: Goal) -> DefragPlan:
+    def plan(self, goal: ReschedulingGoal) -> DefragPlan:
         """The moves towards a goal."""
         runtime, budgets = self._runtime, self._limits.budgets
         runtime.sync()
         budgets.sync()
         before = self._shape()
-        sources = self._nodes() if goal is Goal.NODES else self._gpus()
+        sources = self._nodes() if goal is ReschedulingGoal.NODES else self._gpus()
         hidden = self._hide_targets(goal)
         moves: list[Move] = []
         for slot, device, rows in sources:
@@ -159,11 +159,11 @@ class Planner:
                     found.append((int(devices.free[slot, d]), slot, d, mine))
         return [(s, d, rows) for _, s, d, rows in sorted(found, key=lambda e: (-e[0], e[1], e[2]))]
 
-    def _hide_targets(self, goal: Goal) -> dict[int, int]:
+    def _hide_targets(self, goal: ReschedulingGoal) -> dict[int, int]:
         """Keep empty nodes (and wholly free GPUs) out of sight: they are to stay so."""
         columns = self._runtime.columns
         hidden: dict[int, int] = {}
-        if goal is Goal.NODES:
+        if goal is ReschedulingGoal.NODES:
             used = set(self._placed())
             for slot in np.flatnonzero(columns.live).tolist():
                 if slot not in used:
@@ -208,7 +208,7 @@ class Planner:
             columns.device_free[slot, device] = 0
         columns.append(np.array([slot], np.int64))
         ids = pods.class_id[np.array(rows, np.int64)]
-        placed = runtime.place(Request(ids, [0, len(rows)], [len(rows)], rows=rows))
+        placed = runtime.place(PlacementRequest(ids, [0, len(rows)], [len(rows)], rows=rows))
         if (placed.slots < 0).any():
             if device < 0:
                 columns.free[PODS, slot] = places

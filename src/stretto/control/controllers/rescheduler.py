@@ -24,13 +24,13 @@ from stretto.control.controllers.move_plan import DefragPlan, Limits, Move, Plan
 from stretto.control.controllers.movements import Movements
 from stretto.control.controllers.owners import maker_of
 from stretto.control.reporting.wording import move_event
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.node_reports import OWN_MOVES
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
-from stretto.state.work.rescheduling import Goal, Rescheduling
+from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
 from stretto.state.work.units import Units
 from stretto.stores.store import Patch, Store
 
@@ -54,16 +54,16 @@ class Rescheduler:
         self.latest: DefragPlan | None = None
         self._hints: list[tuple[float, str, str, int]] = []
         self._round = 0
-        self._rules: Rescheduling | None = None
+        self._rules: ReschedulingRules | None = None
         self._lane_of: LaneOf | None = None
         self._wall: Callable[[], float] = lambda: 0.0
         self._due, self._tier = inf, "auto"
-        self._engine: Engine | None = None
+        self._engine: CompiledProfile | None = None
         self._others = Movements(cluster, units, store)
 
     def run(
         self,
-        rules: Rescheduling | None,
+        rules: ReschedulingRules | None,
         lane_of: LaneOf,
         clock: Clock,
         tier: str = "auto",
@@ -97,7 +97,7 @@ class Rescheduler:
         if plan.moves and not self._rules.dry_run:
             self.carry_out(plan, self._lane_of(), now)
 
-    def plan(self, goal: Goal, moves: int, tier: str = "auto") -> DefragPlan:
+    def plan(self, goal: ReschedulingGoal, moves: int, tier: str = "auto") -> DefragPlan:
         """What could be moved towards a goal, with so many moves at most; nothing is touched."""
         limits = Limits(moves, self._budgets, self._units, self.owner_of)
         if self._engine is None:
@@ -125,7 +125,7 @@ class Rescheduler:
             self._tell(begun, plan.goal)
         return begun
 
-    def witness(self, changes: Changes, now: float) -> None:
+    def witness(self, changes: ClusterChanges, now: float) -> None:
         """See who was bound: a recommendation that was followed is over, and so is an old one."""
         pods, cluster = self._cluster.pods, self._cluster
         self._others.bound(changes.bound)
@@ -161,7 +161,7 @@ class Rescheduler:
         if not nodes:
             self._cluster.recommended.pop(hint[1], None)
 
-    def _tell(self, moves: tuple[Move, ...], goal: Goal) -> None:
+    def _tell(self, moves: tuple[Move, ...], goal: ReschedulingGoal) -> None:
         """An event on each pod that was asked to leave."""
         bodies = []
         for move in moves:

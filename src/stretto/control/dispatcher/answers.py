@@ -14,7 +14,7 @@ from stretto.control.dispatcher.transitions import PLACED
 from stretto.control.dispatcher.unit_moves import Places
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.claims import ConflictCause
-from stretto.state.work.units import Outcome, Setback, Unit, UnitKind, Why
+from stretto.state.work.units import Setback, SetbackReason, Unit, UnitKind, UnitOutcome
 
 Refusal = tuple[Unit, tuple[int, ...], ConflictCause]
 """A unit, its rows that the binder or the store refused, and why."""
@@ -113,11 +113,11 @@ class Answers:
             if not self._take_back(unit, rows):
                 continue
             answered[unit] = None
-            if setback.why is Why.GIVEN_BACK:
-                unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
+            if setback.why is SetbackReason.GIVEN_BACK:
+                unit.outcome = max(unit.outcome, UnitOutcome.GIVEN_BACK)
             else:
                 unit.blame, unit.cures = setback.class_id, int(setback.cures)
-                unit.outcome = max(unit.outcome, Outcome.NO_PLACE)
+                unit.outcome = max(unit.outcome, UnitOutcome.NO_PLACE)
         for unit in answered:
             self._move_on(unit, now)
 
@@ -140,7 +140,7 @@ class Answers:
                 if self._places.usage is not None:
                     self._places.usage.look(held, now)
             self._take_back(unit, away - held)
-            unit.outcome = max(unit.outcome, Outcome.GIVEN_BACK)
+            unit.outcome = max(unit.outcome, UnitOutcome.GIVEN_BACK)
             self._move_on(unit, now)
 
     def lose_binder(self, now: float) -> None:
@@ -183,9 +183,9 @@ class Answers:
             return
         if delay > 0:
             unit.not_before = now + delay
-            unit.outcome = Outcome.BACK_OFF
+            unit.outcome = UnitOutcome.BACK_OFF
         else:
-            unit.outcome = max(unit.outcome, Outcome.RETRY)
+            unit.outcome = max(unit.outcome, UnitOutcome.RETRY)
 
     def _move_on(self, unit: Unit, now: float) -> None:
         """Move a unit once nothing of it is at the shard."""

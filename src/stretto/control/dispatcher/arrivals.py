@@ -24,7 +24,7 @@ from stretto.state.rows.lifecycle import (
 )
 from stretto.state.rows.pods import Pods
 from stretto.state.rows.row_sets import RowSet
-from stretto.state.work.changes import Arrival
+from stretto.state.work.changes import PodArrival
 from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind
 
 ON_NODES: Final = frozenset(
@@ -60,7 +60,7 @@ class Arrivals:
         self._touch = touch
         self._lose = lose
 
-    def take(self, arrivals: Sequence[Arrival], now: float) -> None:
+    def take(self, arrivals: Sequence[PodArrival], now: float) -> None:
         """Pods that want a node, in order."""
         pods, units = self._pods, self._units
         index = np.array([arrival.row for arrival in arrivals], np.int64)
@@ -214,7 +214,7 @@ class Arrivals:
             self._groups.join(unit)
         return unit
 
-    def again(self, again: Sequence[Arrival], now: float) -> None:
+    def again(self, again: Sequence[PodArrival], now: float) -> None:
         """Pods whose gates, labels, annotations, owners or priority may say something else now."""
         moved = []
         for arrival in again:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from stretto.control.dispatcher.unit_moves import Places
 from stretto.control.queues.usage import Usage
 from stretto.state.rows.lifecycle import PodState, UnitState
-from stretto.state.rows.shares import Shares
+from stretto.state.rows.shares import QueueShares
 from stretto.state.work.units import Unit, UnitKind
 
 _WANTING = frozenset(
@@ -84,7 +84,7 @@ def _usage(places: Places) -> Iterator[str]:
     usage, pods = places.usage, places.pods
     if usage is None:
         return
-    claims = Shares()
+    claims = QueueShares()
     for row, held in usage.held().items():
         claims.charge(held.queue, held.amounts)
         if pods.serial[row] != held.serial or PodState(int(pods.state[row])) not in _HOLDING:

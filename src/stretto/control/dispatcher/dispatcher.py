@@ -42,7 +42,7 @@ from stretto.state.rows.lifecycle import (
     step_pods,
 )
 from stretto.state.rows.pods import Pods
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.evictions import EvictionOrder, short_of
 from stretto.state.work.units import Cure, Dispatch, Setback, Unit, UnitKind, Units
 
@@ -75,7 +75,7 @@ class Dispatcher:
 
     # ------------------------------------------------------------ what changed
 
-    def absorb(self, changes: Changes, now: float) -> None:
+    def absorb(self, changes: ClusterChanges, now: float) -> None:
         """Take in a batch of changes; its ``cures`` are for ``wake``."""
         gated, places = self._intake.gated, self._places
         if gated and places.usage is not None and not gated.isdisjoint(changes.bound):
@@ -96,7 +96,7 @@ class Dispatcher:
             now: clock time.
         """
         places, count = self._places, 0
-        asks = self._pool.askers() if self._pool is not None else None
+        asks = self._pool.requesters() if self._pool is not None else None
         woken = places.sleepers.cured(int(cures), probe, now, asks)
         while woken:
             count += len(woken)

@@ -16,7 +16,7 @@ from stretto.control.dispatcher.transitions import PLACED, Touch
 from stretto.control.dispatcher.unit_moves import Places
 from stretto.control.dispatcher.waiting.failures import FailureReason
 from stretto.state.rows.lifecycle import PodState, UnitEvent, UnitState
-from stretto.state.work.changes import Changes, Departure
+from stretto.state.work.changes import ClusterChanges, PodDeparture
 from stretto.state.work.units import DEFAULT_QUEUE, Unit, UnitKind
 
 _POD: Final = UnitKind.POD
@@ -45,7 +45,7 @@ class Intake:
         """Rows held by a scheduling gate."""
         return self._arrivals.gated
 
-    def absorb(self, changes: Changes, now: float) -> None:
+    def absorb(self, changes: ClusterChanges, now: float) -> None:
         """Take in a batch."""
         self._units.grow(self._pods.length)
         if changes.queues:
@@ -75,7 +75,7 @@ class Intake:
 
     # ------------------------------------------------------------ pods that go
 
-    def _depart(self, departures: Sequence[Departure]) -> None:
+    def _depart(self, departures: Sequence[PodDeparture]) -> None:
         units = self._units
         index = np.array([departure.row for departure in departures], np.int64)
         units.grow(int(index.max()) + 1)

@@ -48,16 +48,16 @@ class FloorView(Protocol):
     def room(self, class_id: int, /) -> int:
         """An upper bound of how many pods of a class fit now."""
 
-    def may_leave(self, row: int, now: float) -> bool:
+    def may_evict(self, row: int, now: float) -> bool:
         """Whether a pod may be asked to leave."""
 
-    def may_all_leave(self, rows: Sequence[int]) -> bool:
+    def may_evict_all(self, rows: Sequence[int]) -> bool:
         """Whether pods that may be asked one by one may be asked together."""
 
     def fits(self, slot: int, classes: Sequence[int], going: Collection[int]) -> bool:
         """Whether pods of these classes fit a slot once these rows have gone."""
 
-    def would_stand(self, row: int, slot: int, going: Collection[int], /) -> bool:
+    def would_fit(self, row: int, slot: int, going: Collection[int], /) -> bool:
         """Whether volumes and other pods would let a pod onto a slot once these rows have gone."""
 
 
@@ -167,7 +167,7 @@ class Reclaimer:
         pause = min(2 * self._pauses.get(unit, (0.0, FIRST_PAUSE / 2))[1], LONGEST_PAUSE)
         self._pauses[unit] = (now + pause, pause)
         rows = tuple(each.row for each in victims)
-        if asked is None or not victims or not floor.may_all_leave(rows):
+        if asked is None or not victims or not floor.may_evict_all(rows):
             return None
         serials = tuple(int(self._places.pods.serial[row]) for row in rows)
         until, placed = now + PATIENCE, len(unit.bound)
@@ -259,7 +259,7 @@ class _GroundNow:
         """Pods of a queue's own units that may be asked to leave."""
         pods, held, now = self._places.pods, self._usage.held(), self._now
         for row in list(self._usage.rows_of(queue)):
-            if row in self._going or not self._floor.may_leave(row, now):
+            if row in self._going or not self._floor.may_evict(row, now):
                 continue
             unit, charged = self._places.units.of_row(row), held[row]
             if unit is not None:
@@ -297,5 +297,5 @@ class _GroundNow:
         """Whether pods of these classes fit a slot once these rows have gone."""
         gone = frozenset(going)
         return self._floor.fits(slot, classes, gone) and (
-            self.alone is None or self._floor.would_stand(self.alone, slot, gone)
+            self.alone is None or self._floor.would_fit(self.alone, slot, gone)
         )

@@ -34,7 +34,7 @@ from stretto.control.queues.usage import Usage
 from stretto.state.queries.pool import PoolView
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
 from stretto.state.rows.pods import Pods
-from stretto.state.work.units import Cure, Outcome, Unit, UnitKind, Units
+from stretto.state.work.units import Cure, Unit, UnitKind, UnitOutcome, Units
 
 FEW: Final = 4
 """Rows that are quicker looked at one by one."""
@@ -262,12 +262,12 @@ class Places:
 
     def conclude(self, unit: Unit, now: float) -> None:
         """The last answer of an attempt is in: move the unit to where the answers send it."""
-        outcome, unit.outcome = unit.outcome, Outcome.NONE
+        outcome, unit.outcome = unit.outcome, UnitOutcome.NONE
         if self.settle_down(unit, now) or unit.state is UnitState.FAILED:
             return
-        if outcome is Outcome.NO_PLACE:
+        if outcome is UnitOutcome.NO_PLACE:
             self._no_place(unit, now)
-        elif outcome is Outcome.BACK_OFF:
+        elif outcome is UnitOutcome.BACK_OFF:
             if unit.state is not UnitState.BACKOFF:
                 self.back_off(unit, unit.not_before)
         elif unit.state in WAYS_TO_QUEUE:

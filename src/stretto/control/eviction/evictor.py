@@ -22,12 +22,22 @@ from stretto.control.eviction.in_flight import Plea, Pleas
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.control.eviction.nominated_names import Nominees
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.queries.fit_after import charge_after, fits_after, settle_zones
+from stretto.state.queries.fit_after import (
+    charge_after_eviction,
+    fits_after_eviction,
+    settle_numa_nodes,
+)
 from stretto.state.rows.lifecycle import PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.rules import guard_of
-from stretto.state.work.claims import ConflictCause, Plan, Preemption, Verdict
-from stretto.state.work.evictions import EvictionCause, EvictionOrder, Leaving, Nomination, Stay
+from stretto.state.work.claims import ConflictCause, Plan, UnitPreemption, Verdict
+from stretto.state.work.evictions import (
+    EvictionCause,
+    EvictionOrder,
+    EvictionState,
+    Nomination,
+    PendingEviction,
+)
 from stretto.state.work.units import Unit, Units
 from stretto.stores.store import Code, Outcome, Reply, Store
 
@@ -37,7 +47,7 @@ ASK_AGAIN_AFTER: Final = 1.0
 Refusals = list[tuple[Unit, tuple[int, ...], ConflictCause]]
 """Units with rows whose claims are void, and why."""
 
-_LEAVES: Final = int(Stay.LEAVES)
+_LEAVES: Final = int(EvictionState.LEAVES)
 _FOR_NOW: Final = frozenset({Code.UNAVAILABLE, Code.INTERNAL, Code.TIMEOUT})
 
 
@@ -75,7 +85,7 @@ class Evictor:
         self._nominees = Nominees(cluster, store)
         self._registry = cluster.evictions
         #: Rows that must be asked, or asked again.
-        self._open: dict[int, Leaving] = {}
+        self._open: dict[int, PendingEviction] = {}
         self._void: Refusals = []
         self._followed = -1
         self._adopt()
@@ -98,7 +108,7 @@ class Evictor:
                 self.counts[cause.value] += len(rows)
                 refused.append((claims.unit, rows, cause))
                 slots = plan.slots[claims.start : claims.stop].astype(np.int64)
-                self._cluster.ledger.remind(slots)
+                self._cluster.ledger.mark_changed(slots)
         self._failpoint("evictor.granted")
         refused.extend(self._take_void())
         return verdict._replace(
@@ -126,7 +136,7 @@ class Evictor:
             asked.append(row)
         return tuple(asked)
 
-    def _grant(self, plan: Plan, wanted: Preemption, now: float) -> None:
+    def _grant(self, plan: Plan, wanted: UnitPreemption, now: float) -> None:
         """Charge the claims, and have the victims asked."""
         claims, pods = plan.units[wanted.claims], self._cluster.pods
         for row in wanted.displaced:
@@ -142,7 +152,9 @@ class Evictor:
         for i in range(claims.start, claims.stop):
             slot = int(plan.slots[i])
             going = self._registry.on_slot(slot)
-            charge_after(self._cluster, int(plan.rows[i]), slot, int(plan.devices[i]), going)
+            charge_after_eviction(
+                self._cluster, int(plan.rows[i]), slot, int(plan.devices[i]), going
+            )
         step_pods(pods.state, rows, PodEvent.NOMINATE)
         self.counts["nominated"] += len(rows)
         self.counts["victims"] += len(wanted.victims)
@@ -163,14 +175,14 @@ class Evictor:
 
     def _ask(self, row: int, cause: EvictionCause, reason: str, beyond: bool) -> None:
         pods = self._cluster.pods
-        why = Leaving(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
+        why = PendingEviction(int(pods.serial[row]), int(pods.slot[row]), cause, reason, beyond)
         self._registry.leave(row, why)
         self._open[row] = why
         pods.log.add(row)
 
-    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+    def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether volumes and other pods would let a pod that waits onto a slot without some."""
-        return self._judge.would_stand(row, slot, gone)
+        return self._judge.would_fit(row, slot, gone)
 
     # ------------------------------------------------------------ the lane
 
@@ -217,7 +229,7 @@ class Evictor:
                 self._take(row, why, reply, now)
         return bool(answers)
 
-    def _has_answer(self, row: int, why: Leaving) -> bool:
+    def _has_answer(self, row: int, why: PendingEviction) -> bool:
         """Whether a pod that was asked without an answer has gone, or is going."""
         pods = self._cluster.pods
         record = self._store.get(POD, pods.namespace[row], pods.name[row])
@@ -226,7 +238,7 @@ class Evictor:
             return True
         return False
 
-    def _take(self, row: int, why: Leaving, reply: Reply, now: float) -> None:
+    def _take(self, row: int, why: PendingEviction, reply: Reply, now: float) -> None:
         """Take one answer for what it says."""
         gone = reply.code is Code.NOT_FOUND or reply.outcome is Outcome.CONFLICT
         if reply.outcome is Outcome.OK or gone:
@@ -246,7 +258,7 @@ class Evictor:
         self._open.pop(row, None)
         self._registry.stays(row)
         self._cluster.pods.log.add(row)
-        nomination = self._registry.wanted_by(row)
+        nomination = self._registry.nomination_of(row)
         if nomination is not None:
             self._give_up(nomination, cause)
 
@@ -294,11 +306,11 @@ class Evictor:
                 return ConflictCause.NODE_GONE
         for row, serial in list(nomination.victims.items()):
             if pods.serial[row] != serial:
-                self._registry.has_left(nomination, row)
+                self._registry.record_victim_gone(nomination, row)
         if now >= nomination.until:
             for row, serial in (*nomination.victims.items(), *nomination.awaited):
                 if pods.serial[row] == serial and pods.leaving[row] == _LEAVES:
-                    self._registry.give_up_on(row)
+                    self._registry.abandon_victim(row)
                     pods.log.add(row)
             return ConflictCause.VICTIM_STAYS
         if nomination.victims:
@@ -313,7 +325,9 @@ class Evictor:
             if not self._judge.admits(row, slot):
                 return ConflictCause.NOT_ELIGIBLE
             going = {*self._registry.on_slot(slot), row}
-            if not fits_after(self._cluster, slot, [(class_id, int(pods.devices[row]))], going):
+            if not fits_after_eviction(
+                self._cluster, slot, [(class_id, int(pods.devices[row]))], going
+            ):
                 return ConflictCause.DOES_NOT_FIT
         return None
 
@@ -326,7 +340,7 @@ class Evictor:
             slot = int(pods.slot[row])
             others = set(self._registry.nominated_on(slot)).difference(nomination.rows)
             wanted = [(int(pods.class_id[row]), int(pods.devices[row]))]
-            if not fits_after(self._cluster, slot, wanted, others | {row}):
+            if not fits_after_eviction(self._cluster, slot, wanted, others | {row}):
                 return False
             aside |= others
         return self._judge.are_ready(nomination.rows, aside)
@@ -334,7 +348,7 @@ class Evictor:
     def _ripen(self, nomination: Nomination) -> tuple[int, ...]:
         rows = np.array(nomination.rows, np.int64)
         for row in nomination.rows:
-            settle_zones(self._cluster, row)
+            settle_numa_nodes(self._cluster, row)
         step_pods(self._cluster.pods.state, rows, PodEvent.ASSUME)
         self._registry.end(nomination)
         self._nominees.ripen(nomination)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from stretto.api.wire.kinds import POD, Kind
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.work.evictions import Leaving
+from stretto.state.work.evictions import PendingEviction
 from stretto.stores.store import BeginDelete, BeginEvict, Deletion, Eviction, Replies, Reply, Store
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class Plea(NamedTuple):
     #: Its row.
     row: int
     #: Why it is to leave, with its serial.
-    why: Leaving
+    why: PendingEviction
 
 
 class _Sent(NamedTuple):

@@ -18,7 +18,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.rules import PreemptionRules
-from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, Preemption
+from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, Plan, UnitPreemption
 from stretto.state.work.units import Units
 
 
@@ -92,7 +92,7 @@ class ExactPreemptionJudge(PreemptionJudge):
         """Whether every rule lets a pod onto a slot once everybody who leaves it has left."""
         return self._law.hold([(row, slot)], self._cluster.evictions.on_slot(slot))
 
-    def would_stand(self, row: int, slot: int, gone: Collection[int]) -> bool:
+    def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether every rule would let a pod that waits onto a slot without some others."""
         return self._law.hold([(row, slot)], gone)
 
@@ -108,7 +108,7 @@ class ExactPreemptionJudge(PreemptionJudge):
         return super()._budget_problem(victims, beyond) if self.rules.hard_budgets else None
 
     def _room_problem(
-        self, plan: Plan, claims: Iterable[int], wanted: Preemption
+        self, plan: Plan, claims: Iterable[int], wanted: UnitPreemption
     ) -> ConflictCause | None:
         """Whether every rule lets the pods onto their nodes once everybody who leaves has left."""
         evictions, slots = self._cluster.evictions, self._cluster.ledger.slots

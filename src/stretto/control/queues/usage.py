@@ -22,8 +22,8 @@ from stretto.control.queues.tree import Tree
 from stretto.state.queries.pool import Amounts, PoolView
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import Pods
-from stretto.state.rows.shares import Shares
-from stretto.state.work.changes import Changes, Departure
+from stretto.state.rows.shares import QueueShares
+from stretto.state.work.changes import ClusterChanges, PodDeparture
 from stretto.state.work.units import Unit, Units
 
 _ON_NODES: Final = frozenset(
@@ -56,9 +56,9 @@ class Usage:
         #: The queues in their tree, with what each holds or was promised.
         self.tree = Tree(pool)
         #: What claims hold, by queue.
-        self.claims = Shares()
+        self.claims = QueueShares()
         #: What pods at shards may come to hold, by queue.
-        self.promises = Shares()
+        self.promises = QueueShares()
         #: What claims free when, as far as run times are known.
         self.ends = Ends()
         self._pods = pods
@@ -70,7 +70,7 @@ class Usage:
 
     # ------------------------------------------------------------ claims
 
-    def absorb(self, changes: Changes, now: float) -> None:
+    def absorb(self, changes: ClusterChanges, now: float) -> None:
         """Claims that a batch makes, changes or ends; an arrival may use the row of one gone."""
         self.gone(changes.departures)
         self.look([arrival.row for arrival in changes.arrivals], now)
@@ -103,7 +103,7 @@ class Usage:
             end = _end(float(self._pods.since[row]), duration)
             self._charge(row, queue, unit or self._pods.uid[row], end)
 
-    def gone(self, departures: Iterable[Departure]) -> None:
+    def gone(self, departures: Iterable[PodDeparture]) -> None:
         """Pods have ended."""
         for row, serial, _, _ in departures:
             held = self._held.get(row)

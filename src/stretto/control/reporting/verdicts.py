@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from stretto.framework.contract.rule import FilterRule, View
 from stretto.framework.engine.diagnosis import diagnose
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.state.rows.snapshot import Columns
 
 KEPT_FOR: Final = 5.0
@@ -41,7 +41,7 @@ class Said(NamedTuple):
 class Verdicts:
     """Asks nodes about classes, within a budget."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: CompiledProfile) -> None:
         """Ask by the rules of an engine, about its cluster as it is."""
         self._engine = engine
         self._rules: Sequence[FilterRule] = engine.profile.every_filter

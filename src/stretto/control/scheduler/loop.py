@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from stretto.base.tuples import tuples_of
 from stretto.control.scheduler.preemption import Preempting
-from stretto.framework.compiled.placement import NOT_TRIED, Placement, Request
+from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.placers import Placer
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import Pods
-from stretto.state.work.claims import Plan, Preemption, UnitClaims, Wait
-from stretto.state.work.units import Cure, Dispatch, Setback, Unit, Why
+from stretto.state.work.claims import AwaitedNode, Plan, UnitClaims, UnitPreemption
+from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit
 
 BATCH: Final = 1024
 """Pods placed in one cycle: large enough to pay for a kernel call, small enough to answer soon."""
@@ -89,7 +89,7 @@ class Loop:
         starts = _starts(work)
         index = np.array(rows, np.int64)
         placement = self.runtime.place(
-            Request(
+            PlacementRequest(
                 class_ids=self._pods.class_id[index],
                 starts=starts,
                 at_least=[dispatch.at_least or 1 for dispatch in work],
@@ -107,7 +107,9 @@ class Loop:
             plan = self.preempting.extend(plan)
         return self._with_waits(plan, work, waits) if waits else plan
 
-    def _with_waits(self, plan: Plan, work: Sequence[Dispatch], waits: Mapping[int, Wait]) -> Plan:
+    def _with_waits(
+        self, plan: Plan, work: Sequence[Dispatch], waits: Mapping[int, AwaitedNode]
+    ) -> Plan:
         """The plan with claims of nodes that take pods once those who leave have left."""
         columns, at, count = self.runtime.columns, len(plan.rows), len(plan.units)
         whose = {row: dispatch.unit for dispatch in work for row in dispatch.rows if row in waits}
@@ -128,7 +130,7 @@ class Loop:
             preemptions=[
                 *plan.preemptions,
                 *(
-                    Preemption(i, (), (), awaited=waits[row].awaited)
+                    UnitPreemption(i, (), (), awaited=waits[row].awaited)
                     for i, row in enumerate(whose, count)
                 ),
             ],
@@ -171,7 +173,7 @@ class Loop:
         work: list[Dispatch],
         rows: npt.NDArray[np.int64],
         starts: list[int],
-        placement: Placement,
+        placement: BatchPlacement,
         setbacks: list[Setback],
     ) -> Plan:
         """Claims for what was placed, setbacks for what was not."""
@@ -209,7 +211,7 @@ class Loop:
             others=placement.others,
         )
 
-    def _set_back(self, dispatch: Dispatch, start: int, placement: Placement) -> Setback:
+    def _set_back(self, dispatch: Dispatch, start: int, placement: BatchPlacement) -> Setback:
         """What could not be placed of one unit, and what may cure it."""
         answers = placement.slots[start : start + len(dispatch.rows)].tolist()
         left = tuple(row for row, slot in zip(dispatch.rows, answers, strict=True) if slot < 0)
@@ -266,7 +268,7 @@ def _starts(work: Sequence[Dispatch]) -> list[int]:
     return list(accumulate([len(dispatch.rows) for dispatch in work], initial=0))
 
 
-def _is_blocked(work: list[Dispatch], starts: list[int], placement: Placement) -> bool:
+def _is_blocked(work: list[Dispatch], starts: list[int], placement: BatchPlacement) -> bool:
     """Whether a blocking unit failed, the last of the batch perhaps."""
     if not work or placement.tried < len(work):
         return bool(work)
@@ -275,7 +277,7 @@ def _is_blocked(work: list[Dispatch], starts: list[int], placement: Placement) -
 
 
 def _as_said(
-    dispatch: Dispatch, left: tuple[int, ...], start: int, placement: Placement
+    dispatch: Dispatch, left: tuple[int, ...], start: int, placement: BatchPlacement
 ) -> Setback:
     """A setback where each pod has its own reasons: whatever cures one of them wakes the unit."""
     said = {row: placement.said.get(i) for i, row in enumerate(dispatch.rows, start)}
@@ -289,4 +291,4 @@ def _as_said(
 
 def _given_back(unit: Unit, rows: tuple[int, ...]) -> Setback:
     """Rows that were not tried."""
-    return Setback(unit, rows, -1, Cure.NONE, Why.GIVEN_BACK)
+    return Setback(unit, rows, -1, Cure.NONE, SetbackReason.GIVEN_BACK)

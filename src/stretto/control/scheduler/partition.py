@@ -14,7 +14,7 @@ import numpy.typing as npt
 from stretto.control.scheduler.even_shares import NO_OWNER, Deal, Pieces
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
-from stretto.state.rows.slots import BLOCK, Slots
+from stretto.state.rows.slots import BLOCK, SlotMap
 
 
 class Partitions:
@@ -31,7 +31,7 @@ class Partitions:
         self._seen: tuple[int, tuple[int, ...]] | None = None
 
     def update(
-        self, slots: Slots, shards: Sequence[int], ledger: Ledger | None = None
+        self, slots: SlotMap, shards: Sequence[int], ledger: Ledger | None = None
     ) -> npt.NDArray[np.int32]:
         """Follow the nodes and the shards; returns the owners by block.
 
@@ -63,7 +63,7 @@ class Partitions:
         return self.owner
 
 
-def partition_blocks(slots: Slots, shards: Sequence[int]) -> npt.NDArray[np.int32]:
+def partition_blocks(slots: SlotMap, shards: Sequence[int]) -> npt.NDArray[np.int32]:
     """The owner of each block when nobody owned any before."""
     return Partitions().update(slots, shards)
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.framework.plugins.sub_cluster import SubCluster
+from stretto.framework.plugins.sub_cluster import SubClusterRule
 from stretto.framework.profile.profile import Profile
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.slots import BLOCK
@@ -19,7 +19,7 @@ EVERYTHING: Final = ""
 class SubClusters:
     """The sub-clusters of one cluster, by the profile's rule."""
 
-    def __init__(self, cluster: Cluster, rule: SubCluster) -> None:
+    def __init__(self, cluster: Cluster, rule: SubClusterRule) -> None:
         """Told apart by the rule's key."""
         self._cluster = cluster
         self._rule = rule

@@ -31,7 +31,7 @@ from stretto.daemons.roles.delays import after_refusals
 from stretto.daemons.roles.store_view import SCALE, Known, View
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.rows.lifecycle import UnitState
-from stretto.state.work.units import Why
+from stretto.state.work.units import SetbackReason
 from stretto.stores.store import Bind, Code, Outcome, Patch, Record, Replies, Reply, Store
 
 PATIENCE: Final = 40.0
@@ -197,7 +197,7 @@ class BinderPlane(Plane):
         rows: list[int] = []
         for plan in step.plans:
             for setback in plan.setbacks:
-                if setback.why is Why.NO_PLACE:
+                if setback.why is SetbackReason.NO_PLACE:
                     rows.extend(setback.rows)
         for verdict in step.verdicts:
             for _, bad, _ in verdict.refused:

@@ -16,7 +16,7 @@ from stretto.control.queues.tree import Branch
 from stretto.control.queues.usage import Usage
 from stretto.daemons.roles.store_view import View
 from stretto.plane import Plane
-from stretto.state.victims.reclaim_view import Floor
+from stretto.state.victims.reclaim_view import ReclaimView
 from stretto.state.work.units import Dispatch, Setback, Unit
 
 EVERY: Final = 1.0
@@ -25,20 +25,20 @@ LONG: Final = 2.0
 """Seconds that a shard has for a pod before it is asked whether there is room at all."""
 
 
-class BoundFloor(Floor):
+class BoundFloor(ReclaimView):
     """Nodes as the dispatcher knows them: nobody is asked to leave who is not bound yet."""
 
     def __init__(self, plane: Plane, view: View) -> None:
         """Read the cluster of a plane; the view knows which of its pods have no node yet."""
         rules, eligible = plane.config.profile.preemption, plane.engine.is_eligible
         super().__init__(plane.cluster, rules, eligible, plane.floor.room, plane.budgets)
-        self.would_stand = plane.floor.would_stand
+        self.would_fit = plane.floor.would_fit
         self._uids = plane.cluster.pods
         self._view = view
 
-    def may_leave(self, row: int, now: float) -> bool:
+    def may_evict(self, row: int, now: float) -> bool:
         """Whether a pod may be asked to leave, as far as that depends on it alone."""
-        return self._uids.uid[row] not in self._view.known and super().may_leave(row, now)
+        return self._uids.uid[row] not in self._view.known and super().may_evict(row, now)
 
 
 class Lent:

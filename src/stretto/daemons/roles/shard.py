@@ -40,7 +40,7 @@ from stretto.daemons.roles.store_view import Known, View
 from stretto.plane import Plane, PlaneConfig, Step
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.rows.slots import BLOCK
-from stretto.state.work.units import DEFAULT_QUEUE, Setback, Unit, UnitKind, Why
+from stretto.state.work.units import DEFAULT_QUEUE, Setback, SetbackReason, Unit, UnitKind
 from stretto.stores.capabilities import Capabilities
 from stretto.stores.store import Bind, Code, Outcome, Patch, Record, Replies, Reply, Store
 
@@ -253,7 +253,7 @@ class ShardPlane(Plane):
 
     def _note_misfits(self, step: Step) -> None:
         for plan in step.plans:
-            self._misfits.extend(s for s in plan.setbacks if s.why is Why.NO_PLACE)
+            self._misfits.extend(s for s in plan.setbacks if s.why is SetbackReason.NO_PLACE)
 
     def _give_back(self, misfits: Sequence[Setback], now: float) -> None:
         """Where nobody may be asked to leave, another shard may know better: the pods go back."""

@@ -20,7 +20,7 @@ from stretto.explain.why.judging import Judging
 from stretto.explain.why.pending import of_nodes
 from stretto.explain.words.reasons import TIERS, Code
 from stretto.framework.contract.rule import FilterRule, View
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.snapshot import Columns
 from stretto.state.work.units import NO_GROUP, Unit, Units
@@ -62,7 +62,7 @@ class _Alone(NamedTuple):
 class Census:
     """Counts the pods of one plane that wait."""
 
-    def __init__(self, engine: Engine, units: Units, views: Views | None = None) -> None:
+    def __init__(self, engine: CompiledProfile, units: Units, views: Views | None = None) -> None:
         """Nobody has been asked yet; ``views`` tell of limits of queues."""
         self._views = views
         self._engine = engine
@@ -107,7 +107,7 @@ class Census:
         if not self._judging.by_class:
             return np.ones(len(rows), np.bool_)
         has: npt.NDArray[np.bool_] = self._engine.cluster.pods.volumes[rows] > 0
-        return has & self._engine.profile.asks_volumes
+        return has & self._engine.profile.needs_volumes
 
     def plugins(self, rows: npt.NDArray[np.int64]) -> Counter[str]:
         """Such pods by the rules that refused them somewhere when they were asked last."""

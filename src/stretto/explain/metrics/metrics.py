@@ -36,11 +36,11 @@ from stretto.explain.metrics.tally import (
 )
 from stretto.explain.records.recorder import Observed
 from stretto.explain.words.reasons import TIERS, Code
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
-from stretto.state.work.units import Units, Why
+from stretto.state.work.units import SetbackReason, Units
 
 MOST_ATTEMPTS: Final = 15
 """Attempts that have a label of their own; more are ``15+``, as in kube-scheduler."""
@@ -57,7 +57,7 @@ class Watched(NamedTuple):
     """What of a plane is looked at."""
 
     #: The rules, and the cluster that they judge.
-    engine: Engine
+    engine: CompiledProfile
     #: Every unit.
     units: Units
     #: Positions and counts of the dispatcher.
@@ -127,7 +127,7 @@ class Metrics:
 
     # ------------------------------------------------------------ in the loop
 
-    def witness(self, changes: Changes, now: float) -> None:
+    def witness(self, changes: ClusterChanges, now: float) -> None:
         """Hear of changes: a pod that was held back begins to wait when it is let go."""
         if changes.regrouped:
             self._fit()
@@ -150,7 +150,9 @@ class Metrics:
         self._fit()
         self._steps.add(1)
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
-            rows = chain.from_iterable(e.rows for e in plan.setbacks if e.why is Why.NO_PLACE)
+            rows = chain.from_iterable(
+                e.rows for e in plan.setbacks if e.why is SetbackReason.NO_PLACE
+            )
             failed = np.fromiter(rows, np.int64)
             self._count("unschedulable", len(failed), lasted)
             self._fail(failed)

@@ -21,9 +21,9 @@ from stretto.control.dispatcher.waiting.failures import Failure
 from stretto.control.reporting.verdicts import Verdicts
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.claims import Plan, Verdict
-from stretto.state.work.units import Cure, Setback, Why
+from stretto.state.work.units import Cure, Setback, SetbackReason
 
 STEPS_LIMIT: Final = 4_000_000
 """Steps of pods kept: some 50 MB of memory, and the names of pods."""
@@ -151,7 +151,7 @@ class Recorder:
         self._limit = limit
         self._verdicts = verdicts
 
-    def witness(self, changes: Changes, now: float) -> None:
+    def witness(self, changes: ClusterChanges, now: float) -> None:
         """Note a batch of changes of the cluster; ``plane.witnesses.append(recorder.witness)``."""
         time = now - self._start
         if changes.departures:
@@ -217,7 +217,7 @@ class Recorder:
         """Pods of one plan that found no node, by their class and what could cure them."""
         alike: dict[tuple[Cure, int, int, str], list[int]] = {}
         for setback in setbacks:
-            if setback.why is Why.NO_PLACE:
+            if setback.why is SetbackReason.NO_PLACE:
                 words = setback.messages[0] if setback.messages else ""
                 key = (setback.cures, setback.class_id, setback.unit.still_needed, words)
                 alike.setdefault(key, []).extend(setback.rows)

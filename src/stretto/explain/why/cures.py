@@ -19,8 +19,8 @@ from stretto.explain.words.standing import UnitFacts, cure_words
 from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_asks, wanted_of
 from stretto.framework.contract.rule import Scope
-from stretto.framework.plugins.devices import Devices
-from stretto.framework.plugins.fit import NodeResourcesFit
+from stretto.framework.plugins.devices import DevicesRule
+from stretto.framework.plugins.fit import NodeResourcesFitRule
 from stretto.state.rows.devices import WHOLE, DeviceRequest
 from stretto.state.rows.resources import CPU, PODS
 
@@ -143,7 +143,7 @@ def _smaller(inquiry: Inquiry) -> Iterator[Cure]:
 
 def _is_amount(each: RefusedBy) -> bool:
     """Whether a reason is too little of something."""
-    return isinstance(each.rule, NodeResourcesFit | Devices)
+    return isinstance(each.rule, NodeResourcesFitRule | DevicesRule)
 
 
 def _short_columns(inquiry: Inquiry) -> dict[int, npt.NDArray[np.bool_]]:
@@ -242,7 +242,7 @@ def _all_smaller(inquiry: Inquiry) -> Iterator[Cure]:
 
 def _models(inquiry: Inquiry) -> Iterator[Cure]:
     """Other models of a device that would fit now."""
-    lacking = [each for each in inquiry.refused if isinstance(each.rule, Devices)]
+    lacking = [each for each in inquiry.refused if isinstance(each.rule, DevicesRule)]
     others = inquiry.without(lacking)
     for number, request in enumerate(inquiry.pod.devices):
         if not request.models or not others.any():

@@ -14,9 +14,9 @@ from stretto.explain.why.inquiry import Inquiry, NearFacts
 from stretto.explain.why.scene import Scene
 from stretto.explain.words.amounts import counted
 from stretto.explain.words.standing import UnitFacts
-from stretto.framework.compiled.placement import Request
+from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
-from stretto.framework.placers import Placers
+from stretto.framework.placers import PlacerFactory
 
 TRIED: Final = 512
 """Members that are tried: enough for a sentence, and at 20,000 nodes still quick."""
@@ -48,11 +48,11 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
     rows = scene.notes.members(row)[:TRIED]
     if not rows:
         return None
-    runtime = Placers(scene.engine, "numpy").new(Rng(0))
+    runtime = PlacerFactory(scene.engine, "numpy").new(Rng(0))
     runtime.sync()
     classes = scene.cluster.pods.class_id[np.array(rows, np.int64)]
     count = len(rows)
-    placed = runtime.place(Request(classes, range(count + 1), [1] * count, rows=rows))
+    placed = runtime.place(PlacementRequest(classes, range(count + 1), [1] * count, rows=rows))
     misfits = np.flatnonzero(placed.slots < 0)
     near, next_pod = None, ""
     if len(misfits):

@@ -17,7 +17,7 @@ from stretto.explain.words.amounts import short_of
 from stretto.framework.compiled.devices import fitting
 from stretto.framework.contract.requests import devices_of, scaled_asks, wanted_of
 from stretto.framework.contract.rule import BoolArray, Fail, FilterRule, Scope, SlotArray, View
-from stretto.framework.engine.diagnosis import SaysLacks, diagnose
+from stretto.framework.engine.diagnosis import ReportsShortages, diagnose
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import WHOLE
 
@@ -220,7 +220,7 @@ class Inquiry:
         lacks = [
             lack
             for rule in dict.fromkeys(each.rule for each in here)
-            if isinstance(rule, SaysLacks)
+            if isinstance(rule, ReportsShortages)
             for lack in rule.lacks(self.pod, self.view, slot)
         ]
         reasons = tuple(dict.fromkeys(each.reason for each in here))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stretto.explain.why.scene import Scene
-from stretto.framework.affinity.view_for_rules import Look
+from stretto.framework.affinity.view_for_rules import RuleView
 from stretto.framework.contract.rule import ScoreRule, SlotArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import FORMS, MAX_DEVICES, WHOLE
@@ -121,6 +121,6 @@ def view_without(scene: Scene, row: int) -> View:
         columns.census[slot, form] -= 1
     if pod.ports:
         columns.ports[:, slot] &= ~ledger.ports.own_mask(pod.ports)
-    if isinstance(view.look, Look) and not cluster.pods.leaving[row]:
-        view.look.leave_out(pod.id, slot)
+    if isinstance(view.look, RuleView) and not cluster.pods.leaving[row]:
+        view.look.exclude_pod(pod.id, slot)
     return view

@@ -27,10 +27,10 @@ from stretto.explain.why.judging import Judging
 from stretto.explain.words.nearest import nearest
 from stretto.explain.words.reasons import Code, Reason, reason
 from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_words
-from stretto.framework.compiled.tables import TypicalPods
-from stretto.framework.compiled.typical import learnt
+from stretto.framework.compiled.tables import TypicalPodTable
+from stretto.framework.compiled.typical import observed_typical_pods
 from stretto.framework.contract.rule import View
-from stretto.framework.engine.runtime import Engine
+from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.parity.explain import Judges
 from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import Profile, load_profile
@@ -76,7 +76,7 @@ class Scene:
         #: What is known of units and steps.
         self.notes = notes
         #: The rules compiled, for questions about whole gangs.
-        self.engine = Engine(profile, cluster)
+        self.engine = CompiledProfile(profile, cluster)
         #: The instant that it shows, in words.
         self.when = "the state as it is now"
         #: How the queues stood; empty where nobody has noted it.
@@ -89,7 +89,7 @@ class Scene:
         self.groups: tuple[str, ...] = ()
         self._judging = Judging(self.engine)
         if profile.learns:
-            self.engine.typical = learnt(cluster)
+            self.engine.typical = observed_typical_pods(cluster)
 
     def read(self, records: Sequence[Record], names: frozenset[str]) -> None:
         """Take from objects what the cluster does not keep of them.
@@ -107,7 +107,7 @@ class Scene:
         return self._judging.rules(row)
 
     @property
-    def typical(self) -> TypicalPods:
+    def typical(self) -> TypicalPodTable:
         """The workload that fragmentation is measured against."""
         return self.engine.typical
 

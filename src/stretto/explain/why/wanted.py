@@ -15,20 +15,20 @@ from stretto.explain.words.nearest import nearest
 from stretto.framework.contract.rule import SlotArray
 from stretto.framework.plugins import node_affinity, node_unschedulable, taints
 from stretto.state.classes.table import PodClass
-from stretto.state.nodes.table import Nodes
+from stretto.state.nodes.table import NodeFacts
 from stretto.state.nodes.taints import untolerated
 
 LISTED: Final = 5
 """Values of a label that are listed; of more the nearest are named."""
 
 
-def exact_words(reason: str, pod: PodClass, nodes: Nodes, slot: int) -> str:
+def exact_words(reason: str, pod: PodClass, nodes: NodeFacts, slot: int) -> str:
     """A reason as it is on one node; the reason itself where no more is known."""
     said = _EXACT[reason](pod, nodes, slot) if reason in _EXACT else ""
     return said or reason
 
 
-def wanted_nowhere(pod: PodClass, nodes: Nodes, slots: SlotArray) -> list[str]:
+def wanted_nowhere(pod: PodClass, nodes: NodeFacts, slots: SlotArray) -> list[str]:
     """What a pod wants of a node's labels and name that no node has, with what there is."""
     selector, terms = _rules(pod)
     wanted = [*selector, *(_of_term(terms[0]) if len(terms) == 1 else ())]
@@ -38,7 +38,7 @@ def wanted_nowhere(pod: PodClass, nodes: Nodes, slots: SlotArray) -> list[str]:
 # ---------------------------------------------------------------- one node
 
 
-def _labels(pod: PodClass, nodes: Nodes, slot: int) -> str:
+def _labels(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
     """The rules that a node does not meet; of alternatives, those of the closest."""
     selector, terms = _rules(pod)
     facts = {**nodes.labels.of(slot), NODE_NAME: nodes.names[slot]}
@@ -49,7 +49,7 @@ def _labels(pod: PodClass, nodes: Nodes, slot: int) -> str:
     return ", ".join(f"wants {rule} and has {facts.get(rule.key, 'none')}" for rule in missed)
 
 
-def _taints(pod: PodClass, nodes: Nodes, slot: int) -> str:
+def _taints(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
     """The taints that the pod does not bear."""
     number = int(nodes.taints_by(pod.asks.launcher)[slot])
     refused = [
@@ -60,12 +60,12 @@ def _taints(pod: PodClass, nodes: Nodes, slot: int) -> str:
     return f"does not tolerate {', '.join(refused)}" if refused else ""
 
 
-def _cordon(pod: PodClass, nodes: Nodes, slot: int) -> str:
+def _cordon(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
     del pod
     return "the node is cordoned" if nodes.unschedulable[slot] else ""
 
 
-_EXACT: Final[Mapping[str, Callable[[PodClass, Nodes, int], str]]] = {
+_EXACT: Final[Mapping[str, Callable[[PodClass, NodeFacts, int], str]]] = {
     node_affinity.REASON: _labels,
     taints.REASON: _taints,
     node_unschedulable.REASON: _cordon,
@@ -76,7 +76,7 @@ _EXACT: Final[Mapping[str, Callable[[PodClass, Nodes, int], str]]] = {
 # ---------------------------------------------------------------- all nodes
 
 
-def _nowhere(rule: Rule, nodes: Nodes, slots: SlotArray) -> str:
+def _nowhere(rule: Rule, nodes: NodeFacts, slots: SlotArray) -> str:
     """That no node meets a rule, with what they have; empty where one does."""
     if rule.key == NODE_NAME:
         names = [nodes.names[slot] for slot in slots.tolist()]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stretto.base.errors import InvariantBrokenError
 from stretto.framework.compiled import devices as formulas
-from stretto.framework.compiled.tables import TypicalPods
+from stretto.framework.compiled.tables import TypicalPodTable
 from stretto.inputs.neutral.fleet import WHOLE_GPU, Fleet
 
 NOWHERE: Final = -1
@@ -72,7 +72,7 @@ def machines_of(fleet: Fleet, models: list[str]) -> Machines:
     )
 
 
-def replay(fleet: Fleet, machines: Machines, made: Decisions, typical: TypicalPods) -> Curve:
+def replay(fleet: Fleet, machines: Machines, made: Decisions, typical: TypicalPodTable) -> Curve:
     """The fleet after each arrival.
 
     Raises:
@@ -132,12 +132,16 @@ def _within(amounts: Ints, first: Ints) -> Ints:
 
 
 def _f(
-    typical: TypicalPods, machines: Machines, nodes: Ints, cpu: Ints, gpus: npt.NDArray[np.int32]
+    typical: TypicalPodTable,
+    machines: Machines,
+    nodes: Ints,
+    cpu: Ints,
+    gpus: npt.NDArray[np.int32],
 ) -> Floats:
     """float64[k]: F of some nodes with so much left."""
     kind = machines.kind[nodes]
     model = np.broadcast_to(machines.model[nodes, None], kind.shape)
-    columns = formulas.Devices(gpus, kind, model)
+    columns = formulas.DeviceSlots(gpus, kind, model)
     return formulas.fragmentation(typical, cpu.astype(np.int32), columns, GPU_KIND)
 
 

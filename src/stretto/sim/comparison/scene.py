@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import InputError
-from stretto.framework.compiled.tables import TypicalPods
+from stretto.framework.compiled.tables import TypicalPodTable
 from stretto.framework.compiled.ties import TieRule
 from stretto.framework.compiled.typical import weighted_pods
 from stretto.framework.engine.runtime import Runtime
@@ -33,7 +33,7 @@ from stretto.sim.comparison.fragmentation import (
 )
 from stretto.sim.policies import kinds_of, policy_profile
 from stretto.sim.world import AT_ONCE, World, WorldConfig, accepted, build_world
-from stretto.state.rows.devices import Devices
+from stretto.state.rows.devices import DeviceColumns
 
 DIGITS: Final = 6
 """Decimals of percentages in reports: far below what any comparison can see."""
@@ -103,10 +103,10 @@ class Study:
         self.fleet = fleet
         #: The typical pods, as counted.
         self.typical = protocol.typical_pods(fleet.pods)
-        models = Devices()
+        models = DeviceColumns()
         for node in fleet.nodes:
             models.model_number(node.gpu_model)
-        self._weighted: TypicalPods = weighted_pods(kinds_of(self.typical), models)
+        self._weighted: TypicalPodTable = weighted_pods(kinds_of(self.typical), models)
         self._machines: Machines = machines_of(fleet, models.model_names)
         self._bodies = PodBodies()
 

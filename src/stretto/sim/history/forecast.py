@@ -31,7 +31,7 @@ from stretto.control.dispatcher.membership import DURATION, group_unit, read_dur
 from stretto.plane import Plane
 from stretto.sim.world import AT_ONCE, POLLED, accepted
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.changes import Changes
+from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Unit
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Bind, Deletion, Record
@@ -210,7 +210,7 @@ class _Future:
         while self._plane.pump.poll(self._now, POLLED):
             pass
 
-    def _witness(self, changes: Changes, now: float) -> None:
+    def _witness(self, changes: ClusterChanges, now: float) -> None:
         """Binds as the store tells of them: those that waited for victims are among them."""
         self._granted.extend(changes.bound)
 

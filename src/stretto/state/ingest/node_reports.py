@@ -94,7 +94,7 @@ def _take_back(cluster: Cluster, unit: str, nodes: list[str]) -> None:
         cluster.recommended.pop(unit, None)
 
 
-def note_owners(cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[Event]) -> None:
+def record_owners(cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[Event]) -> None:
     """Remember the owners of new pods whose places are kept, or that are spread by caps."""
     staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
     for i in np.flatnonzero(staged).tolist():
@@ -112,7 +112,7 @@ def note_owners(cluster: Cluster, rows: npt.NDArray[np.int64], events: Sequence[
         cluster.keeps.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
 
 
-def seat(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
+def charge_seen_pod(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
     """Charge a pod that is seen on a slot; the place that is kept there for it is taken."""
     pod = cluster.classes[int(cluster.pods.class_id[row])]
     place = cluster.keeps.open(row, slot, pod) if cluster.keeps else None
@@ -121,7 +121,7 @@ def seat(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
         cluster.keeps.close(place, row, taken=True)
 
 
-def direct(cluster: Cluster, key: str, group: PodGroup) -> None:
+def record_placement_rules(cluster: Cluster, key: str, group: PodGroup) -> None:
     """Note whether a PodGroup says where it goes as a whole, or how it is spread."""
     if group.spec.affinity is not None or DOMAIN_CAPS in group.metadata.annotations:
         cluster.directed.add(key)

@@ -21,7 +21,7 @@ from stretto.api.types.workload_groups import MARK, WorkloadPodGroup
 from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest import whole_objects
-from stretto.state.ingest.node_reports import direct
+from stretto.state.ingest.node_reports import record_placement_rules
 from stretto.state.ingest.second_managers import NodeManagers
 from stretto.state.work.changes import GroupChange
 from stretto.state.work.units import Cure
@@ -56,12 +56,12 @@ def apply_nodes(cluster: Cluster, events: Iterable[Event], managers: NodeManager
             cluster.put_node(node)
             managers.came(record.name)
             if cluster.config.whole:
-                whole_objects.keep_node(cluster, node)
+                whole_objects.store_node(cluster, node)
             cluster.abnormal.pop(key, None)
         except (msgspec.DecodeError, InputError, RecursionError) as error:
             cluster.abnormal[key] = str(error)
     if cluster.nodes.images.active and not cluster.classes.by_image:
-        cluster.classes.tell_images()
+        cluster.classes.include_images()
 
 
 def apply_workload_groups(cluster: Cluster, events: Iterable[Event]) -> None:
@@ -85,7 +85,7 @@ def apply_workload_groups(cluster: Cluster, events: Iterable[Event]) -> None:
         group = _translated(found, event.record.uid)
         cluster.abnormal.pop(f"podgroup {key}", None)
         cluster.groups[key] = group
-        direct(cluster, key, group)
+        record_placement_rules(cluster, key, group)
         cluster.changes.groups.append(GroupChange(key, group))
         cluster.changes.cures |= Cure.GROUP_CHANGED
 
@@ -128,7 +128,7 @@ def apply_groups(cluster: Cluster, events: Iterable[Event]) -> None:
         group = msgspec.structs.replace(group, metadata=meta)
         cluster.abnormal.pop(f"podgroup {key}", None)
         cluster.groups[key] = group
-        direct(cluster, key, group)
+        record_placement_rules(cluster, key, group)
         cluster.changes.groups.append(GroupChange(key, group))
         cluster.changes.cures |= Cure.GROUP_CHANGED
 

@@ -11,7 +11,7 @@ from stretto.api.types.heads import GROUP_NOTE, MetaHead, decode_pod_head
 from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
-from stretto.state.work.changes import Arrival, QueueChange
+from stretto.state.work.changes import PodArrival, QueueChange
 from stretto.state.work.units import Cure
 from stretto.stores.store import Event, EventType, Record
 
@@ -46,7 +46,7 @@ def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
             meta = MetaHead(record.name, "", record.namespace, record.uid)
         else:
             continue
-        arrivals.append(Arrival(row, meta, False, record.uid))
+        arrivals.append(PodArrival(row, meta, False, record.uid))
     return list(unread.values())
 
 

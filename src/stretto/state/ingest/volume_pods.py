@@ -25,17 +25,17 @@ class VolumePods:
     def keep(self, events: Sequence[Event]) -> None:
         """Remember what these events say of such pods; call it once they were applied."""
         cluster, records = self._cluster, self._cluster.records
-        if not records and not any(map(self._names_some, self._unread(events))):
+        if not records and not any(map(self._names_volumes, self._unread(events))):
             return
         mine = [
             event
             for event in events
-            if (event.type is not _DELETED and not event.bind and self._names_some(event))
+            if (event.type is not _DELETED and not event.bind and self._names_volumes(event))
             or (records and event.record.uid in records)
         ]
         if not mine:
             return
-        whole_objects.keep_bodies(cluster, mine)
+        whole_objects.store_bodies(cluster, mine)
         pods = cluster.pods
         for event in mine:
             row = pods.row(event.record.uid)
@@ -57,7 +57,7 @@ class VolumePods:
         if bare is not None:
             yield from (event for event in events if event.head is None and not event.bind)
 
-    def _names_some(self, event: Event) -> bool:
+    def _names_volumes(self, event: Event) -> bool:
         """Whether a pod names a claim or a disk."""
         if event.head is not None:
             raw = event.head.spec.volumes

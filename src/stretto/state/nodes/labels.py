@@ -31,7 +31,7 @@ INT64: Final = np.iinfo(np.int64)
 _NO_LABELS: Final = array("i")
 
 
-class _Pairs(dict[tuple[str, str], int]):
+class _LabelPairs(dict[tuple[str, str], int]):
     """Ids of pairs, given on first sight; 0 is kept for "no label"."""
 
     def __init__(self) -> None:
@@ -50,14 +50,14 @@ class _Pairs(dict[tuple[str, str], int]):
         return found
 
 
-class Labels:
+class LabelColumns:
     """Label columns of all slots."""
 
     def __init__(self) -> None:
         """Start with no slot."""
         #: Rises when pair ids are given anew: numbers read from a column before are void.
         self.epoch: int = 0
-        self._pairs = _Pairs()
+        self._pairs = _LabelPairs()
         self._cells: list[array[int]] = []
         self._columns: dict[str, IdArray] = {}
         self._low: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -153,7 +153,7 @@ class Labels:
             return ~self._among(ids, rule)
         return self._compared(ids, rule)
 
-    def all_hold(self, rules: Iterable[Rule], slots: SlotArray) -> BoolArray:
+    def all_match(self, rules: Iterable[Rule], slots: SlotArray) -> BoolArray:
         """bool[k]: slots that meet every rule."""
         mask = np.ones(len(slots), np.bool_)
         for rule in rules:
@@ -218,7 +218,7 @@ class Labels:
     def _renumber(self, live: IdArray) -> None:
         """Give the live pairs new ids, in the old order."""
         old = self._pairs.names
-        self._pairs = _Pairs()
+        self._pairs = _LabelPairs()
         new_ids = np.zeros(len(old), np.int32)
         new_ids[live] = [self._pairs[old[pair]] for pair in live.tolist()]
         for slot, cells in enumerate(self._cells):

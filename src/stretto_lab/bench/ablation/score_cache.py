@@ -21,14 +21,14 @@ from stretto.base import collector
 from stretto.base.clock import WallClock
 from stretto.base.errors import CheckFailedError
 from stretto.base.rng import Rng
-from stretto.framework.compiled.placement import Request
+from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.objects.objects import node_body
 from stretto.inputs.objects.pod_templates import PodTemplates, TemplateSpec
 from stretto.inputs.scenario.workloads import synthetic_nodes
 from stretto.plane import Plane, PlaneConfig
-from stretto.state.rows.slots import Slots
+from stretto.state.rows.slots import SlotMap
 from stretto.state.rows.snapshot import Columns
 from stretto.state.work.claims import Plan
 from stretto.stores.embedded.memory import MemoryStore
@@ -255,7 +255,7 @@ def snapshots(scene: Scene) -> list[Ablation]:
 
 def node_list(scene: Scene) -> Ablation:
     """Slots by zone, against a list in the order of zones that is made anew."""
-    slots, plain = Slots(), PlainNodeList()
+    slots, plain = SlotMap(), PlainNodeList()
     held = {node.name: slots.add(node.zone) for node in scene.nodes}
     plain.fill((node.name, node.zone) for node in scene.nodes)
     if set(plain.order) != set(held) or int(slots.live.sum()) != len(plain.order):
@@ -295,7 +295,7 @@ def class_cache(scene: Scene) -> list[Ablation]:
     placed: list[int] = []
 
     def place(ids: list[int]) -> None:
-        slots = runtime.place(Request(ids, marks, ones)).slots
+        slots = runtime.place(PlacementRequest(ids, marks, ones)).slots
         placed.extend(slots[slots >= 0].tolist())
 
     def put_right() -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from stretto.api.wire.kinds import POD
 from stretto.base.errors import CheckFailedError
-from stretto.framework.compiled.one_node import Candidate, Preemptor, Rehearsal, best
+from stretto.framework.compiled.one_node import PreemptionDryRun, Preemptor, VictimCandidate, best
 from stretto.framework.placers import Finder
 from stretto.inputs.neutral.fleet import FleetPod
 from stretto.inputs.objects.objects import pod_object
@@ -68,27 +68,27 @@ def _row(scene: Scene, pod: FleetPod) -> int:
     return row
 
 
-def _search(scene: Scene, finder: Finder, row: int) -> Candidate | None:
+def _search(scene: Scene, finder: Finder, row: int) -> VictimCandidate | None:
     """One cycle with one preemptor, by the index."""
     finder.begin(scene.empty_plan())
     return finder.find(row).candidate
 
 
-def _walk(scene: Scene, row: int) -> Candidate | None:
+def _walk(scene: Scene, row: int) -> VictimCandidate | None:
     """The same by rehearsing on every node that admits the pod."""
     plane = scene.plane
     pods, rules = plane.cluster.pods, plane.config.profile.preemption
     plane.budgets.sync()
-    rehearsal = Rehearsal(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
+    rehearsal = PreemptionDryRun(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
     preemptor = Preemptor(int(pods.class_id[row]), int(pods.priority[row]))
     admitted = scene.admitting(preemptor.class_id)
     tried = (rehearsal.on_slot(preemptor, slot) for slot in admitted)
     return best(rehearsal, [each for each in tried if each is not None])
 
 
-def _key(scene: Scene, candidate: Candidate) -> tuple[object, ...]:
+def _key(scene: Scene, candidate: VictimCandidate) -> tuple[object, ...]:
     """What makes two answers equally good: the order of candidates, then the slot."""
     plane = scene.plane
     rules = plane.config.profile.preemption
-    rehearsal = Rehearsal(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
+    rehearsal = PreemptionDryRun(plane.cluster, rules, plane.budgets, plane.clock.monotonic())
     return (*rehearsal.key(candidate), candidate.slot)

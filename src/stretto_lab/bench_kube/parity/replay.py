@@ -17,7 +17,7 @@ from stretto.api.wire.kinds import NAMESPACE, NODE, POD, SERVICE
 from stretto.base.clock import Clock
 from stretto.base.errors import StrettoError, TimeoutExpiredError
 from stretto.base.rng import Rng
-from stretto.framework.parity.runtime import ExactRuntime
+from stretto.framework.parity.runtime import ParityRuntime
 from stretto.framework.profile.profile import load_profile
 from stretto.plane import Plane, PlaneConfig
 from stretto.stores.kube.login.access import KubeconfigAccess
@@ -209,9 +209,9 @@ class _Trial:
             self._store.wait(_LOOK)
             self.plane.look()
 
-    def _runtime(self) -> ExactRuntime:
+    def _runtime(self) -> ParityRuntime:
         runtime = self.plane.shards[0].default.runtime
-        assert isinstance(runtime, ExactRuntime)
+        assert isinstance(runtime, ParityRuntime)
         runtime.sync()
         return runtime
 

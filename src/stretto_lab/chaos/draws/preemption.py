@@ -10,7 +10,7 @@ import msgspec
 
 from stretto.api.wire.kinds import POD, POD_DISRUPTION_BUDGET
 from stretto.base.rng import Rng
-from stretto.state.victims.rules import NOBODY, OFF, PreemptionRules, Select
+from stretto.state.victims.rules import NOBODY, OFF, CandidateSelection, PreemptionRules
 from stretto.stores.store import Deletion, Outcome, Patch, UnitStore
 from stretto_lab.chaos.draws.pods import Role
 from stretto_lab.chaos.draws.reservations import CHANGES as MOVES
@@ -108,6 +108,6 @@ def _draw_rules(rng: Rng) -> PreemptionRules:
         protected_from=10 if rng.random() < 0.1 else NOBODY,
         protected_for=rng.choice((0.0, 0.0, 5.0)),
         patience=rng.choice((5.0, 20.0)),
-        select=rng.choice(list(Select)),
+        select=rng.choice(list(CandidateSelection)),
         candidates=rng.choice((1, 3, 100)),
     )

@@ -16,7 +16,7 @@ from stretto.api.wire.kinds import QUEUE
 from stretto.api.wire.quantity import amount
 from stretto.base.rng import Rng
 from stretto.plane import Plane
-from stretto.state.queries.invariants import Breach
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.store import Code, Deletion, Outcome, Patch, UnitStore
 
@@ -131,7 +131,7 @@ class Holdings:
 
     def breaches(
         self, plane: Plane, pods: Iterable[tuple[str, str, str, int]], fresh: set[str]
-    ) -> Iterator[Breach]:
+    ) -> Iterator[InvariantBreach]:
         """Limits that the claims of a step have broken.
 
         Args:
@@ -161,10 +161,12 @@ class Holdings:
             spec = known[name]
             most = amount("cpu", spec.limit["cpu"], "limit") if "cpu" in spec.limit else None
             if most is not None and used[name] > most and name in takes:
-                yield Breach(5, f"queue {name}: {used[name]}m claimed, {most}m is the limit")
+                yield InvariantBreach(
+                    5, f"queue {name}: {used[name]}m claimed, {most}m is the limit"
+                )
             runs = spec.max_running_units
             if runs is not None and len(units[name]) > runs and new[name] - self._ran(holding, now):
-                yield Breach(5, f"queue {name}: {len(units[name])} units run, {runs} may")
+                yield InvariantBreach(5, f"queue {name}: {len(units[name])} units run, {runs} may")
         self._rows, self._specs = now, known
 
     def _ran(self, holding: Iterable[tuple[str, str, str, int]], now: set[str]) -> set[str]:

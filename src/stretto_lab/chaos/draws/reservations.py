@@ -14,10 +14,10 @@ import msgspec
 from stretto.api.wire.kinds import MOVEMENT, NODE
 from stretto.base.rng import Rng
 from stretto.plane import Plane
-from stretto.state.cluster.reservations import Place
-from stretto.state.queries.invariants import Breach
+from stretto.state.cluster.reservations import PlaceReservation
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.work.evictions import EvictionCause
-from stretto.state.work.rescheduling import Goal, Rescheduling
+from stretto.state.work.rescheduling import ReschedulingGoal, ReschedulingRules
 from stretto.stores.store import Deletion, UnitStore
 from stretto_lab.chaos.draws.pods import MIB, WIDGET, Ask, Role, Shape, overruns
 from stretto_lab.chaos.draws.queues import Tenants
@@ -39,11 +39,11 @@ class Moving:
         #: Seconds for which places are kept.
         self.ttl: int = rng.choice((3, 20))
         #: How a plane moves pods by itself; ``None`` where it does not.
-        self.rules: Rescheduling | None = None
+        self.rules: ReschedulingRules | None = None
         if rng.random() < 0.6:
-            every, goal = rng.choice((1.0, 8.0)), rng.choice(list(Goal))
+            every, goal = rng.choice((1.0, 8.0)), rng.choice(list(ReschedulingGoal))
             dry_run, moves = rng.random() < 0.15, rng.randint(1, 4)
-            self.rules = Rescheduling(every, goal, moves, dry_run)
+            self.rules = ReschedulingRules(every, goal, moves, dry_run)
         #: Whether somebody recommends nodes.
         self.with_movements: bool = rng.random() < 0.5
         self._rng = rng
@@ -111,7 +111,7 @@ class MovingLaw:
         self._role_of = role_of
         self._seen: set[tuple[str, int]] = set()
 
-    def moved(self, plane: Plane) -> list[Breach]:
+    def moved(self, plane: Plane) -> list[InvariantBreach]:
         """Who was asked to leave for a move: only whom somebody makes again, no gang, few."""
         rules, cluster = plane.config.profile.rescheduling, plane.cluster
         fresh = [
@@ -127,15 +127,20 @@ class MovingLaw:
         self.looks += len(fresh)
         found = []
         if fresh and (rules is None or rules.dry_run or len(fresh) > rules.moves):
-            found.append(Breach(4, f"{len(fresh)} pods are moved, the rules are {rules}"))
+            found.append(InvariantBreach(4, f"{len(fresh)} pods are moved, the rules are {rules}"))
         for uid in fresh:
             role = self._role_of(uid)
             if role is not None and (role.group or not role.owner or role.agrees == "false"):
-                found.append(Breach(4, f"pod {uid} of {role} is moved"))
+                found.append(InvariantBreach(4, f"pod {uid} of {role} is moved"))
         return found
 
     def crowded(
-        self, shape: Shape, asks: Iterable[Ask], ask: Ask, kept: Iterable[Place], plane: Plane
+        self,
+        shape: Shape,
+        asks: Iterable[Ask],
+        ask: Ask,
+        kept: Iterable[PlaceReservation],
+        plane: Plane,
     ) -> str:
         """What a claim overruns with the places that are kept on its node; empty for nothing."""
         there = [_ask_of(place, plane) for place in kept]
@@ -145,7 +150,7 @@ class MovingLaw:
         return overruns(shape, [*asks, *there], ask)
 
 
-def _ask_of(place: Place, plane: Plane) -> Ask:
+def _ask_of(place: PlaceReservation, plane: Plane) -> Ask:
     """What a kept place holds, in the simulator's words."""
     names = plane.cluster.ledger.resources.names
     held = {names[column]: amount for column, amount in place.pod.requests}

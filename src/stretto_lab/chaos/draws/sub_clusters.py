@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from stretto.base.rng import Rng
-from stretto.framework.plugins.sub_cluster import RECYCLE_AFTER, SubCluster
+from stretto.framework.plugins.sub_cluster import RECYCLE_AFTER, SubClusterRule
 from stretto.framework.profile.profile import Profile
 from stretto_lab.chaos.draws.pods import Ask
 
@@ -36,7 +36,7 @@ class Parting:
         """A profile with the rule; kube-scheduler's own rules know none."""
         if not self.parts or profile.exact:
             return profile
-        rule = SubCluster({"key": "pool", "recycleAfter": self.recycle_after})
+        rule = SubClusterRule({"key": "pool", "recycleAfter": self.recycle_after})
         return msgspec.structs.replace(profile, filters=(*profile.filters, rule))
 
     def dress(self, asks: Sequence[Ask]) -> tuple[Ask, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from stretto.plane import Plane, Step
-from stretto.state.queries.invariants import Breach
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
 from stretto_lab.chaos.draws.affinity import SKEW, Kin
@@ -42,9 +42,9 @@ class KinLaw:
         refused = bool(step.refusals) or any(v.refused or len(v.nominated) for v in step.verdicts)
         self._disturbed = refused
 
-    def breaches(self, plane: Plane, fresh: Iterable[tuple[str, int]]) -> list[Breach]:
+    def breaches(self, plane: Plane, fresh: Iterable[tuple[str, int]]) -> list[InvariantBreach]:
         """What is wrong with the claims of one step."""
-        found = list[Breach]()
+        found = list[InvariantBreach]()
         for uid, slot in fresh:
             ask = self._world.members[uid].ask
             if ask.rule is Kin.APART:
@@ -54,7 +54,7 @@ class KinLaw:
         self._disturbed = True  # until the next step says otherwise
         return found
 
-    def _apart(self, plane: Plane, uid: str, slot: int, ask: Ask) -> list[Breach]:
+    def _apart(self, plane: Plane, uid: str, slot: int, ask: Ask) -> list[InvariantBreach]:
         self.looks += 1
         pods = plane.cluster.pods
         # By kube-scheduler's rules a nominated pod of lower priority is looked at again later.
@@ -69,9 +69,11 @@ class KinLaw:
         if not others:
             return []
         name = plane.cluster.nodes.names[slot]
-        return [Breach(5, f"a pod of kind {ask.kin} was claimed on {name} beside {others}")]
+        return [
+            InvariantBreach(5, f"a pod of kind {ask.kin} was claimed on {name} beside {others}")
+        ]
 
-    def _spread(self, plane: Plane, slot: int, ask: Ask) -> list[Breach]:
+    def _spread(self, plane: Plane, slot: int, ask: Ask) -> list[InvariantBreach]:
         self.looks += 1
         # kube-scheduler counts nominated pods on the node it looks at alone, not in its zone.
         promised = (False, True) if plane.config.profile.exact else (True,)
@@ -84,7 +86,9 @@ class KinLaw:
             return []
         zone = plane.cluster.nodes.zones[slot]
         return [
-            Breach(5, f"kind {ask.kin} has {min(skews)} pods more in zone {zone} than elsewhere")
+            InvariantBreach(
+                5, f"kind {ask.kin} has {min(skews)} pods more in zone {zone} than elsewhere"
+            )
         ]
 
     def _skew(self, plane: Plane, slot: int, ask: Ask, counted: _Counted) -> int:

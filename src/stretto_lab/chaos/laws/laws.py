@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.plane import Plane, Step
-from stretto.state.queries.invariants import Breach, check_all, gangs_are_whole
+from stretto.state.queries.invariants import InvariantBreach, check_all, gangs_are_complete
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NO_SLOT
 from stretto_lab.chaos.draws.pods import WHOLE, Ask, Role, Shape, admits, overruns
@@ -59,7 +59,7 @@ class Laws:
         self._adrift: set[str] = set()
         self._seen: dict[str, int] = {}
         self._present: set[str] = set()
-        self._broken: list[Breach] = []
+        self._broken: list[InvariantBreach] = []
         self._number = 0
         self._position = -1
         self._holdings = Holdings()
@@ -86,9 +86,9 @@ class Laws:
         self.checked["4 preemptions are lawful"] = self._pushing.looks
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             self.checked["2 gangs are whole"] += 1
-            self._broken.extend(gangs_are_whole(plan, verdict))
+            self._broken.extend(gangs_are_complete(plan, verdict))
 
-    def after_step(self, plane: Plane, step: int, *, whole: bool) -> list[Breach]:
+    def after_step(self, plane: Plane, step: int, *, whole: bool) -> list[InvariantBreach]:
         """Every law after one step; ``whole`` says that the step was not cut short by a crash."""
         fresh = self._claimed(plane)
         landings, found = self._truth.follow()
@@ -112,7 +112,7 @@ class Laws:
             self.checked["5 limits of queues hold"] = self._holdings.looks
         if whole and step % AUDIT_EVERY == 0 and not plane.cluster.changes:
             self.checked["3 every unit in one place"] += 1
-            found += [Breach(3, text) for text in plane.dispatcher.audit()]
+            found += [InvariantBreach(3, text) for text in plane.dispatcher.audit()]
         if step % FULL_EVERY == 0:
             self.checked["1 all books recomputed"] += 1
             found += check_all(plane.cluster)
@@ -146,7 +146,7 @@ class Laws:
         self._last.update(now)
         return fresh
 
-    def _judge(self, plane: Plane, uid: str, slot: int) -> list[Breach]:
+    def _judge(self, plane: Plane, uid: str, slot: int) -> list[InvariantBreach]:
         """Whether a claim was lawful, by the truth and by what the plane knew of others."""
         claim, pod = self._claims[uid], self._truth.pods.get(uid)
         shape = self._world.nodes.get(claim.node)
@@ -167,7 +167,9 @@ class Laws:
         found = []
         if said:
             beside = ", ".join(sorted(_words(other) for other, _ in others))
-            found.append(Breach(1, f"claim of {pod.name} on {claim.node}: {said} beside {beside}"))
+            found.append(
+                InvariantBreach(1, f"claim of {pod.name} on {claim.node}: {said} beside {beside}")
+            )
         found += self._judge_rules(plane, claim, slot, ask)
         return found
 
@@ -196,12 +198,14 @@ class Laws:
         member = self._world.members.get(uid)
         return None if member is None else member.role
 
-    def _judge_rules(self, plane: Plane, claim: Claim, slot: int, ask: Ask) -> list[Breach]:
+    def _judge_rules(
+        self, plane: Plane, claim: Claim, slot: int, ask: Ask
+    ) -> list[InvariantBreach]:
         """Whether the node would have the pod at all, as far as the plane knew the node."""
         shape = self._world.nodes[claim.node]
         if shape != self._seen_shape(plane, claim.node, slot) or admits(shape, ask):
             return []
-        return [Breach(1, f"claim on {claim.node}, whose rules keep the pod out")]
+        return [InvariantBreach(1, f"claim on {claim.node}, whose rules keep the pod out")]
 
     def _seen_shape(self, plane: Plane, name: str, slot: int) -> Shape | None:
         """The true shape, where what the plane knows of the node is up to date."""
@@ -209,14 +213,14 @@ class Laws:
         known = plane.cluster.nodes.versions[slot]
         return self._world.nodes[name] if str(record) == known else None
 
-    def _landed(self, landing: Landing) -> list[Breach]:
+    def _landed(self, landing: Landing) -> list[InvariantBreach]:
         """A bind of ours has become true: it was claimed, and what is ours still fits."""
         self.checked["1 binds were claimed"] += 1
         pod, node = landing.pod, landing.node
         claim = self._last.get(pod.uid)
         if claim is None or claim.node != node:
             meant = claim.node if claim is not None else "no node"
-            return [Breach(1, f"pod {pod.name} was bound to {node}, claimed was {meant}")]
+            return [InvariantBreach(1, f"pod {pod.name} was bound to {node}, claimed was {meant}")]
         shape = self._world.nodes.get(node)
         if shape is None or claim.node_uid != self._world.node_uids[node]:
             return []
@@ -228,7 +232,7 @@ class Laws:
         said = overruns(shape, [*(other.ask for other in mine), pod.ask], pod.ask)
         if not said and pod.ask.gpus:
             said = _device_trouble(shape, pod.ask, pod.mask, [(each, each.mask) for each in mine])
-        return [Breach(1, f"bind of {pod.name} to {node}: {said}")] if said else []
+        return [InvariantBreach(1, f"bind of {pod.name} to {node}: {said}")] if said else []
 
     def _node_uid(self, pod: Standing) -> str:
         """Uid of the node for which a pod of ours was claimed last; empty for one never claimed."""
@@ -237,13 +241,13 @@ class Laws:
 
     # ------------------------------------------------------------ laws 2 and 3
 
-    def _gangs(self, landings: Sequence[Landing]) -> list[Breach]:
+    def _gangs(self, landings: Sequence[Landing]) -> list[InvariantBreach]:
         """Pods of a gang land together: enough of them, or none.
 
         A claim whose bind went unanswered counts, also where its plane has died since. Where pods
         are bound one by one, the store says what lands: there verdicts alone tell.
         """
-        found: list[Breach] = []
+        found: list[InvariantBreach] = []
         if not self.lands_whole:
             return found
         for name in {self._world.members[each.pod.uid].role.group for each in landings} - {""}:
@@ -264,21 +268,25 @@ class Laws:
                 and self._world.members[each.pod.uid].role.group == name
             )
             if bound < group.min_member:
-                found.append(Breach(2, f"gang {name}: {bound} bound, {group.min_member} needed"))
+                found.append(
+                    InvariantBreach(2, f"gang {name}: {bound} bound, {group.min_member} needed")
+                )
         return sorted(found)
 
-    def _acknowledged(self) -> list[Breach]:
+    def _acknowledged(self) -> list[InvariantBreach]:
         """What the store said yes to is so."""
         found = []
         for uid, node in self._news.items():
             self.checked["3 acknowledged binds stand"] += 1
             pod = self._truth.pods.get(uid)
             if pod is not None and pod.node != node:
-                found.append(Breach(3, f"the bind of {pod.name} to {node} was acknowledged, lost"))
+                found.append(
+                    InvariantBreach(3, f"the bind of {pod.name} to {node} was acknowledged, lost")
+                )
         self._news.clear()
         return found
 
-    def _books(self, plane: Plane) -> list[Breach]:
+    def _books(self, plane: Plane) -> list[InvariantBreach]:
         """Used amounts of every slot that has changed are what its pods take."""
         cluster = plane.cluster
         ledger, pods = cluster.ledger, cluster.pods
@@ -298,10 +306,12 @@ class Laws:
             used = ledger.used[slot]
             width = min(len(expected), len(used))
             if (expected[:width] != used[:width]).any():
-                found.append(Breach(1, f"slot {slot} is booked as {used.tolist()}, not {expected}"))
+                found.append(
+                    InvariantBreach(1, f"slot {slot} is booked as {used.tolist()}, not {expected}")
+                )
         return found
 
-    def _no_way_back(self, plane: Plane) -> list[Breach]:
+    def _no_way_back(self, plane: Plane) -> list[InvariantBreach]:
         """What is known of a node never becomes older, and one that has gone stays gone."""
         nodes = plane.cluster.nodes
         found = []
@@ -310,7 +320,9 @@ class Laws:
             uid, version = nodes.uids[slot], int(nodes.versions[slot])
             before = self._seen.get(uid)
             if before is not None and (before > version or uid not in self._present):
-                found.append(Breach(3, f"node {name}: version {version} known after {before}"))
+                found.append(
+                    InvariantBreach(3, f"node {name}: version {version} known after {before}")
+                )
             self._seen[uid] = version
             present.add(uid)
         self._present = present

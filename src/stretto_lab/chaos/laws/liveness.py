@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import Final
 
 from stretto.plane import Plane
-from stretto.state.queries.invariants import Breach, check_all
+from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import NO_SLOT
 from stretto_lab.chaos.draws.affinity import lets
@@ -27,12 +27,12 @@ RESTING: Final = {
 """Where a unit may be when nothing moves any more."""
 
 
-def check_rest(plane: Plane, world: World, truth: Truth) -> list[Breach]:
+def check_rest(plane: Plane, world: World, truth: Truth) -> list[InvariantBreach]:
     """Everything that must hold once a healed plane has come to rest."""
     return [
         *_same_world(plane, world, truth),
         *_nothing_open(plane),
-        *[Breach(3, text) for text in plane.dispatcher.audit()],
+        *[InvariantBreach(3, text) for text in plane.dispatcher.audit()],
         *check_all(plane.cluster),
         *_all_placed(plane, world, truth),
     ]
@@ -41,32 +41,40 @@ def check_rest(plane: Plane, world: World, truth: Truth) -> list[Breach]:
 # ------------------------------------------------------------ the model is the truth
 
 
-def _same_world(plane: Plane, world: World, truth: Truth) -> list[Breach]:
+def _same_world(plane: Plane, world: World, truth: Truth) -> list[InvariantBreach]:
     """The cluster as it is known is the cluster as it is."""
     cluster = plane.cluster
     found = []
     known = {name: cluster.nodes.uids[slot] for name, slot in cluster.nodes.by_name.items()}
     if known != world.node_uids:
-        found.append(Breach(3, f"nodes known {sorted(known)}, there are {sorted(world.nodes)}"))
+        found.append(
+            InvariantBreach(3, f"nodes known {sorted(known)}, there are {sorted(world.nodes)}")
+        )
     for name, slot in cluster.nodes.by_name.items():
         if cluster.nodes.versions[slot] != str(world.node_versions.get(name)):
-            found.append(Breach(3, f"node {name} is known in an old version"))
+            found.append(InvariantBreach(3, f"node {name} is known in an old version"))
     groups = {f"default/{name}" for name, group in world.groups.items() if group.exists}
     if set(cluster.groups) != groups:
-        found.append(Breach(3, f"PodGroups known {sorted(cluster.groups)}, are {sorted(groups)}"))
+        found.append(
+            InvariantBreach(3, f"PodGroups known {sorted(cluster.groups)}, are {sorted(groups)}")
+        )
     expected = {uid: pod for uid, pod in truth.pods.items() if _is_our_business(pod, world)}
     for row in cluster.pods.rows().tolist():
         pod = expected.pop(cluster.pods.uid[row], None)
         if pod is None:
-            found.append(Breach(3, f"pod {cluster.pods.key(row)} is known and is not there"))
+            found.append(
+                InvariantBreach(3, f"pod {cluster.pods.key(row)} is known and is not there")
+            )
         elif pod.node != cluster.node_of(row):
             found.append(
-                Breach(3, f"pod {pod.name} is on {pod.node!r}, known on {cluster.node_of(row)!r}")
+                InvariantBreach(
+                    3, f"pod {pod.name} is on {pod.node!r}, known on {cluster.node_of(row)!r}"
+                )
             )
         elif bool(pod.node) != (cluster.pods.state[row] == PodState.BOUND):
             state = PodState(int(cluster.pods.state[row])).name
-            found.append(Breach(3, f"pod {pod.name} is on {pod.node!r} and {state}"))
-    found += [Breach(3, f"pod {pod.name} is not known") for pod in expected.values()]
+            found.append(InvariantBreach(3, f"pod {pod.name} is on {pod.node!r} and {state}"))
+    found += [InvariantBreach(3, f"pod {pod.name} is not known") for pod in expected.values()]
     return found
 
 
@@ -74,16 +82,16 @@ def _is_our_business(pod: Standing, world: World) -> bool:
     return not pod.finished and (bool(pod.node) or not world.members[pod.uid].role.foreign)
 
 
-def _nothing_open(plane: Plane) -> list[Breach]:
+def _nothing_open(plane: Plane) -> list[InvariantBreach]:
     """Nothing in doubt, nobody on the way."""
     found = [
-        Breach(3, f"the bind of {plane.cluster.pods.key(row)} is still in doubt")
+        InvariantBreach(3, f"the bind of {plane.cluster.pods.key(row)} is still in doubt")
         for row in plane.binder.in_doubt
     ]
     if plane.binder.is_waiting and not found:
-        found.append(Breach(3, "binds are still on their way"))
+        found.append(InvariantBreach(3, "binds are still on their way"))
     found += [
-        Breach(3, f"unit {unit.key} is stuck: {unit.state.name}")
+        InvariantBreach(3, f"unit {unit.key} is stuck: {unit.state.name}")
         for unit in plane.units
         if unit.state not in RESTING
     ]
@@ -93,7 +101,7 @@ def _nothing_open(plane: Plane) -> list[Breach]:
 # ------------------------------------------------------------ what fits is placed
 
 
-def _all_placed(plane: Plane, world: World, truth: Truth) -> list[Breach]:
+def _all_placed(plane: Plane, world: World, truth: Truth) -> list[InvariantBreach]:
     """No pod or gang waits that would fit."""
     together: dict[str, list[Standing]] = defaultdict(list)
     found = []
@@ -102,7 +110,7 @@ def _all_placed(plane: Plane, world: World, truth: Truth) -> list[Breach]:
         if role.group or role.together:
             together[role.group or role.owner].append(pod)
         elif (node := _place_for(plane, world, truth, pod.ask)) and not _given_up(plane, pod):
-            found.append(Breach(3, f"pod {pod.name} waits and would fit on {node}"))
+            found.append(InvariantBreach(3, f"pod {pod.name} waits and would fit on {node}"))
     for name, pods in together.items():
         found += _gang_waits(plane, world, truth, (name, pods))
     return found
@@ -110,7 +118,7 @@ def _all_placed(plane: Plane, world: World, truth: Truth) -> list[Breach]:
 
 def _gang_waits(
     plane: Plane, world: World, truth: Truth, gang: tuple[str, list[Standing]]
-) -> list[Breach]:
+) -> list[InvariantBreach]:
     """A gang that waits although enough of it would fit together."""
     name, pods = gang
     group = world.groups.get(name)
@@ -121,16 +129,18 @@ def _gang_waits(
     if any(pod.ask.kin for pod in pods):
         return []  # how many fit depends on the order: single pods are asked for
     if unit is None or unit.state is UnitState.FAILED or len({pod.ask for pod in pods}) > 1:
-        return [] if unit is not None else [Breach(3, f"gang {name} has no unit")]
+        return [] if unit is not None else [InvariantBreach(3, f"gang {name} has no unit")]
     if group is not None and unit.min_member != group.min_member:
-        return [Breach(2, f"gang {name}: {group.min_member} needed, {unit.min_member} known")]
+        return [
+            InvariantBreach(2, f"gang {name}: {group.min_member} needed, {unit.min_member} known")
+        ]
     needed = max(1, unit.still_needed)
     if not unit.is_complete or needed > len(pods):
         return []
     room = _how_many(plane, world, truth, pods[0].ask)
     if room < needed:
         return []
-    return [Breach(3, f"gang {name}: {needed} of {len(pods)} pods wait, {room} would fit")]
+    return [InvariantBreach(3, f"gang {name}: {needed} of {len(pods)} pods wait, {room} would fit")]
 
 
 def _given_up(plane: Plane, pod: Standing) -> bool:

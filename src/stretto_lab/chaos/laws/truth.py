@@ -11,7 +11,7 @@ import msgspec
 from stretto.api.types.heads import decode_pod_head
 from stretto.api.wire.kinds import POD
 from stretto.state.classes.table import GPU_DEVICES
-from stretto.state.queries.invariants import Breach
+from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.rows.devices import text_to_mask
 from stretto.stores.store import Event, EventType, UnitStore
 from stretto_lab.chaos.draws.pods import Ask
@@ -65,21 +65,23 @@ class Truth:
         self._world = world
         self._watch = store.watch(POD, 0)
 
-    def follow(self) -> tuple[list[Landing], list[Breach]]:
+    def follow(self) -> tuple[list[Landing], list[InvariantBreach]]:
         """Take in what has happened; our binds that became true, and what may never happen."""
         landings: list[Landing] = []
-        breaches: list[Breach] = []
+        breaches: list[InvariantBreach] = []
         for event in self._watch.poll(1 << 20):
             landing = self._apply(event, breaches)
             if landing is not None:
                 landings.append(landing)
         return landings, breaches
 
-    def reopen(self, store: UnitStore, version: int) -> list[Breach]:
+    def reopen(self, store: UnitStore, version: int) -> list[InvariantBreach]:
         """The store was opened again: nothing that it acknowledged may be missing or different."""
         listed = {record.uid: record for record in store.list(POD).records}
         breaches = [
-            Breach(3, f"pod {pod.name} was acknowledged and is lost or older after a crash")
+            InvariantBreach(
+                3, f"pod {pod.name} was acknowledged and is lost or older after a crash"
+            )
             for uid, pod in self.pods.items()
             if uid not in listed
             or listed[uid].version != pod.version
@@ -95,7 +97,7 @@ class Truth:
             if not pod.node and not pod.finished and not role.foreign and not role.gated:
                 yield pod
 
-    def _apply(self, event: Event, breaches: list[Breach]) -> Landing | None:
+    def _apply(self, event: Event, breaches: list[InvariantBreach]) -> Landing | None:
         record = event.record
         pod = self.pods.get(record.uid)
         self.story.append(f"{event.type.name} {record.name} {record.version} {record.node}")
@@ -110,7 +112,9 @@ class Truth:
             self.pods[record.uid] = pod
         if pod.node and record.node != pod.node:
             breaches.append(
-                Breach(3, f"pod {pod.name} was bound to {pod.node} and is now on {record.node!r}")
+                InvariantBreach(
+                    3, f"pod {pod.name} was bound to {pod.node} and is now on {record.node!r}"
+                )
             )
         bound = bool(record.node) and not pod.node
         pod.version = record.version

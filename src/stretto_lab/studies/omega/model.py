@@ -33,7 +33,7 @@ from stretto.base.errors import InputError, InvariantBrokenError
 from stretto.base.rng import Rng
 from stretto.control.binder.conflicts import Judge
 from stretto.control.scheduler.loop import Loop
-from stretto.framework.engine.runtime import Engine, Runtime
+from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.profile.profile import load_profile
 from stretto.inputs.neutral.fleet import FleetNode, FleetPod
 from stretto.inputs.objects.objects import node_body, pod_body
@@ -215,7 +215,7 @@ class _Omega:
         for number in range(cell.machines):
             node = FleetNode(f"m{number}", cell.cpu_milli, cell.memory_mib, max_pods=cell.cpu_milli)
             self._cluster.put_node(decode_as(Node, node_body(node)))
-        self._engine = Engine(load_profile(cell.policy), self._cluster)
+        self._engine = CompiledProfile(load_profile(cell.policy), self._cluster)
         self._judge = Judge(self._cluster, self._engine.is_eligible, cell.conflicts, cell.commit)
         self._fill()
         self._schedulers = [self._scheduler(number) for number in range(cell.schedulers)]
