@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stretto.base.rng import Rng
 from stretto.framework.compiled.typical import TypicalPod, typical_pods
-from stretto.framework.contract.rule import View
+from stretto.framework.contract.rule import Scope, View
 from stretto.framework.engine.runtime import CompiledProfile, Runtime
 from stretto.framework.kernels.tiers import has_numba
 from stretto.framework.plugins.table import RULES
@@ -124,6 +124,8 @@ def asked_row(profile: Profile, pod: PodClass, view: View, slots: np.ndarray) ->
         assert refused.tolist() == (~rule.filter(pod, view, slots)).tolist(), rule.NAME
     total = np.zeros(len(slots), np.int64)
     for scorer, weight in profile.scores:
+        if scorer.SCOPE is Scope.STATIC and scorer.signature(pod) is None:
+            continue  # the rule does not concern this class
         score = scorer.score(pod, view, slots)
         assert score.dtype == np.int32, scorer.NAME
         assert ((score >= 0) & (score <= 100))[passes].all(), scorer.NAME
