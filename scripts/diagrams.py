@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from stretto.base.errors import ExitCode
-from stretto.base.fsm import Table
+from stretto.base.fsm import TransitionTable
 from stretto.state.rows import lifecycle
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "lifecycle.md"
@@ -22,12 +22,12 @@ not this page; a test compares the two.
 """
 
 
-def tables() -> list[Table[Enum, Enum]]:
+def tables() -> list[TransitionTable[Enum, Enum]]:
     """Every state machine of the lifecycle module, in the order of the source."""
-    return [value for value in vars(lifecycle).values() if isinstance(value, Table)]
+    return [value for value in vars(lifecycle).values() if isinstance(value, TransitionTable)]
 
 
-def section(table: Table[Enum, Enum]) -> Iterator[str]:
+def section(table: TransitionTable[Enum, Enum]) -> Iterator[str]:
     """One machine: its picture, then every move as a row."""
     title = table.name if table.name[0].isupper() else table.name.capitalize()
     yield f"\n## {title}\n\n```mermaid\n{table.mermaid()}```\n\n"

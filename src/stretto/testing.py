@@ -24,7 +24,7 @@ from stretto.state.classes.table import GPU, GPU_MILLI, GPU_MODELS
 from stretto.state.cluster.cluster import GPU_PRODUCT, SCHEDULER_NAME
 from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.stores.embedded.memory import MemoryStore
-from stretto.stores.store import Deletion, Outcome, Store
+from stretto.stores.store import Deletion, Store, WriteOutcome
 
 GROUP_NAME = "godel.bytedance.com/pod-group-name"
 """Annotation and label that make a pod a member of a PodGroup."""
@@ -204,7 +204,7 @@ class Harness:
     def create(self, kind: Kind, *bodies: bytes) -> None:
         """Create objects; a refusal is an error of the test."""
         for reply in self.store.create(kind, bodies):
-            if reply.outcome is not Outcome.OK:
+            if reply.outcome is not WriteOutcome.OK:
                 raise AssertionError(f"the store refused an object: {reply.message}")
 
     def replace(self, kind: Kind, body: bytes) -> None:

@@ -19,7 +19,7 @@ from stretto_lab.bench.ablation.plain import (
     ScanningRuntime,
     parts_of_new_classes,
 )
-from stretto_lab.bench.ablation.score_cache import Ablation, AblationAsked, run_ablation
+from stretto_lab.bench.ablation.score_cache import Ablation, AblationOptions, run_ablation
 from stretto_lab.bench.ablation.victims import preemption
 from tests.support.hand_fed_cluster import Books
 
@@ -117,7 +117,7 @@ def test_the_plain_list_takes_zones_in_turn() -> None:
 
 
 def test_the_bench_measures_every_part_and_finds_the_answers_equal() -> None:
-    asked = AblationAsked(nodes=128, running_per_node=2, pods=96, classes=12, rounds=1)
+    asked = AblationOptions(nodes=128, running_per_node=2, pods=96, classes=12, rounds=1)
     found = run_ablation(asked, [preemption])
     assert len({each.part for each in found}) == 5
     assert all(isinstance(each, Ablation) and each.factor > 0 for each in found)

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from stretto.control.queues.config import Between, QueueConfig
+from stretto.control.queues.config import QueueConfig, SiblingPolicy
 from stretto.state.rows.lifecycle import PodEvent, PodState, UnitState, step_pods
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Cure, Dispatch, Setback, SetbackReason, Unit, UnitKind
@@ -36,7 +36,7 @@ def traits() -> st.SearchStrategy[dict[str, Any]]:
 
 class DispatcherMachine(RuleBasedStateMachine):
     queues: tuple[QueueConfig, ...] = QUEUES
-    between = Between.WEIGHT
+    between = SiblingPolicy.WEIGHT
 
     def __init__(self) -> None:
         super().__init__()
@@ -245,7 +245,7 @@ class FairMachine(DispatcherMachine):
     """Turns by dominant share, shortest first, and backfill behind failed heads."""
 
     queues = (QueueConfig("prio", "ShortestFirst", 2.0), QueueConfig("strict", "Easy"))
-    between = Between.DRF
+    between = SiblingPolicy.DRF
 
     @rule(left=st.integers(0, 8), size=st.sampled_from([50, 100]))
     def others_use_the_pool(self, left: int, size: int) -> None:
@@ -263,7 +263,7 @@ class FairMachine(DispatcherMachine):
 class FairShareMachine(FairMachine):
     """Turns by one resource."""
 
-    between = Between.FAIR_SHARE
+    between = SiblingPolicy.FAIR_SHARE
 
 
 class TreeMachine(FairMachine):
@@ -275,7 +275,7 @@ class TreeMachine(FairMachine):
         QueueConfig("strict", "Easy", parent="org", guarantee={"cpu": 6}),
         QueueConfig("other", "FifoSkip", max_running_units=3),
     )
-    between = Between.WEIGHT
+    between = SiblingPolicy.WEIGHT
 
     def dispatch_within_limits(self, room: list[int]) -> None:
         usage = self.desk.dispatcher._places.usage

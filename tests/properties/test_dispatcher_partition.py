@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.control.scheduler.even_shares import Deal, Pieces
+from stretto.control.scheduler.even_shares import EvenShares, NodeBlocks
 from stretto.control.scheduler.partition import Partitions
 from stretto.state.rows.slots import BLOCK, SlotMap
 
@@ -70,7 +70,7 @@ def test_dealt_pieces_are_even_within_the_heaviest_and_the_slack(
 ) -> None:
     zones, weights, before = ([piece[i] for piece in pieces] for i in range(3))
     owner = list(before)
-    Deal(Pieces(zones, weights, slack=slack), sorted(shards), owner).deal()
+    EvenShares(NodeBlocks(zones, weights, slack=slack), sorted(shards), owner).deal()
     assert set(owner) <= shards
     for zone in set(zones):
         mine = [piece for piece in range(len(pieces)) if zones[piece] == zone]
@@ -88,9 +88,9 @@ def test_what_was_dealt_out_stays_when_it_is_dealt_again(
     pieces: list[tuple[int, int, int]], shards: set[int]
 ) -> None:
     zones, weights, owner = ([piece[i] for piece in pieces] for i in range(3))
-    Deal(Pieces(zones, weights), sorted(shards), owner).deal()
+    EvenShares(NodeBlocks(zones, weights), sorted(shards), owner).deal()
     again = list(owner)
-    Deal(Pieces(zones, weights), sorted(shards), again).deal()
+    EvenShares(NodeBlocks(zones, weights), sorted(shards), again).deal()
     assert again == owner
 
 

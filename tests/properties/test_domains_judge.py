@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from stretto.base.rng import Rng
-from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.conflicts import PlanJudge
 from stretto.framework.affinity.recheck import ClaimRecheck
 from stretto.framework.compiled.placement import PlacementRequest
 from stretto.framework.engine.runtime import CompiledProfile, Runtime
@@ -31,7 +31,7 @@ class Court:
         tier = "numba" if has_numba() and shape.seed % 2 else "numpy"
         referee = ClaimRecheck(self.engine.between, self.world.cluster, kernel(tier).recheck)
         eligible, mode = self.engine.is_eligible, CommitMode.INCREMENTAL
-        self.judge = Judge(self.world.cluster, eligible, ConflictMode.FIT, mode, referee)
+        self.judge = PlanJudge(self.world.cluster, eligible, ConflictMode.FIT, mode, referee)
         self.shards = [Runtime(self.engine, Rng(n), "numpy") for n in range(2)]
 
     def propose(self, shard: Runtime) -> Plan:

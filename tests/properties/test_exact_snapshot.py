@@ -11,7 +11,7 @@ from stretto.framework.model.pod_facts import key_of
 from stretto.framework.model.snapshot import ParitySnapshot
 from stretto.framework.parity.scheduler import ExactScheduler
 from stretto_lab.conformance import kube_cases
-from stretto_lab.conformance.kube_cases import Case, Fields, decoded, fields
+from stretto_lab.conformance.kube_cases import ConformanceCase, Fields, decoded, fields
 
 DATA = Path(__file__).resolve().parents[1] / "conformance" / "data"
 CASES = [
@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-def anew(case: Case, gone_pods: set[str], gone_node: str) -> Fields:
+def anew(case: ConformanceCase, gone_pods: set[str], gone_node: str) -> Fields:
     nodes = [each for each in case.nodes if each.metadata.name != gone_node]
     pods = [
         each
@@ -79,7 +79,7 @@ def test_nodes_that_come_late_or_again_count_like_those_from_the_start(
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "pods_limit" in c.features][:5])
-def test_forgetting_an_assumed_pod_leaves_no_trace(case: Case) -> None:
+def test_forgetting_an_assumed_pod_leaves_no_trace(case: ConformanceCase) -> None:
     assert case.pod is not None
     snapshot = ParitySnapshot(case.nodes, case.pods, map(decoded, case.objects))
     scheduler = ExactScheduler(snapshot)

@@ -24,7 +24,7 @@ from stretto.state.rows.lifecycle import PodState
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.work.claims import NO_ROWS, Plan
 from stretto.state.work.evictions import EvictionCause, PendingEviction
-from stretto.stores.store import Event
+from stretto.stores.store import WatchEvent
 from stretto.testing import make_pod
 from tests.properties import between_world
 from tests.properties.between_world import Shape, shapes
@@ -61,7 +61,7 @@ class World(between_world.World):
         if node:
             body["spec"]["nodeName"] = node
         self.pods[name] = json.dumps(body).encode()
-        event = Event(ADDED, self.books.record(POD, self.pods[name], node=node))
+        event = WatchEvent(ADDED, self.books.record(POD, self.pods[name], node=node))
         self.books.ingest.pods([event], float(self.count))  # started as the body says
         return name
 
@@ -70,7 +70,7 @@ class World(between_world.World):
         body: dict[str, Any] = {"metadata": {"name": app, "namespace": "one", "uid": app}}
         body |= {"spec": spec, "status": {"disruptionsAllowed": allowed}}
         record = self.books.record(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
-        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [Event(MODIFIED, record)])
+        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [WatchEvent(MODIFIED, record)])
 
     def disturb(self) -> None:
         """A pod is asked to leave, or is a claim that waits for its own victims."""

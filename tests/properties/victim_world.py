@@ -29,7 +29,7 @@ from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.index import Victims
 from stretto.state.victims.rules import PreemptionRules
 from stretto.state.work.evictions import EvictionCause, PendingEviction
-from stretto.stores.store import Event
+from stretto.stores.store import WatchEvent
 from stretto.testing import make_node, make_pod
 from tests.support.hand_fed_cluster import ADDED, DELETED, MODIFIED, Books
 
@@ -66,7 +66,7 @@ class World(Books):
         body: dict[str, Any] = {"metadata": {"name": app, "namespace": "default", "uid": app}}
         body |= {"spec": spec, "status": {"disruptionsAllowed": allowed}}
         record = self.record(POD_DISRUPTION_BUDGET, json.dumps(body).encode())
-        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [Event(MODIFIED, record)])
+        apply_objects(self.cluster, POD_DISRUPTION_BUDGET, [WatchEvent(MODIFIED, record)])
 
     def come(self) -> None:
         """A pod on a node."""
@@ -84,7 +84,7 @@ class World(Books):
         whole["status"] = {"phase": "Running", "startTime": timestamp(self.now)}
         body = json.dumps(whole).encode()
         self.bodies[f"p{self.made}"] = body
-        self.ingest.pods([Event(ADDED, self.record_of(body))], self.now)
+        self.ingest.pods([WatchEvent(ADDED, self.record_of(body))], self.now)
 
     def record_of(self, body: bytes) -> Any:
         node = json.loads(body)["spec"].get("nodeName", "")

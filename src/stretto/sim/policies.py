@@ -14,7 +14,7 @@ from stretto.framework.compiled.ties import TieRule
 from stretto.framework.compiled.typical import TypicalPod
 from stretto.framework.plugins.gpu_policies import FgdRule
 from stretto.framework.profile.profile import PROFILES, Profile, load_profile
-from stretto.inputs.traces.openb.protocol import TypicalPods
+from stretto.inputs.traces.openb.protocol import TypicalPodKinds
 
 STUDY: Final = ("fgd", "best-fit", "dot-prod", "gpu-packing", "gpu-clustering", "random")
 """The policies of the published study, in the order in which tables show them."""
@@ -32,7 +32,7 @@ def check_policies(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def policy_profile(name: str, ties: TieRule, typical: TypicalPods | None = None) -> Profile:
+def policy_profile(name: str, ties: TieRule, typical: TypicalPodKinds | None = None) -> Profile:
     """The profile of a policy.
 
     Args:
@@ -54,7 +54,7 @@ def policy_profile(name: str, ties: TieRule, typical: TypicalPods | None = None)
     return profile
 
 
-def kinds_of(typical: TypicalPods) -> list[tuple[TypicalPod, float]]:
+def kinds_of(typical: TypicalPodKinds) -> list[tuple[TypicalPod, float]]:
     """Typical pods as the framework's kinds with their frequencies."""
     rows = zip(
         typical.cpu_milli.tolist(),
@@ -70,7 +70,7 @@ def kinds_of(typical: TypicalPods) -> list[tuple[TypicalPod, float]]:
     ]
 
 
-def _arguments(typical: TypicalPods) -> list[dict[str, Any]]:
+def _arguments(typical: TypicalPodKinds) -> list[dict[str, Any]]:
     """Typical pods as a profile spells them."""
     return [
         {

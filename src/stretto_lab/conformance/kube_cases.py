@@ -40,7 +40,7 @@ Fields = dict[str, Any]
 """What is compared, field by field, in the form of the recordings."""
 
 
-class Case(msgspec.Struct, frozen=True):
+class ConformanceCase(msgspec.Struct, frozen=True):
     """One line."""
 
     #: Its name.
@@ -76,7 +76,7 @@ class Disagreement(msgspec.Struct, frozen=True):
     got: Any
 
 
-class Tally(msgspec.Struct):
+class FeatureTally(msgspec.Struct):
     """Cases of one feature."""
 
     #: Cases.
@@ -85,7 +85,7 @@ class Tally(msgspec.Struct):
     agreed: int = 0
 
 
-class Report(msgspec.Struct):
+class ConformanceReport(msgspec.Struct):
     """How far the cases agree."""
 
     #: Cases.
@@ -93,29 +93,31 @@ class Report(msgspec.Struct):
     #: Cases that agree in every field.
     agreed: int = 0
     #: The same by feature.
-    features: dict[str, Tally] = {}
+    features: dict[str, FeatureTally] = {}
     #: Every field that differs.
     disagreed: list[Disagreement] = []
     #: Whether the run was interrupted; unset where it was not.
     partial: bool | UnsetType = UNSET
 
-    def add(self, case: Case, found: list[Disagreement]) -> None:
+    def add(self, case: ConformanceCase, found: list[Disagreement]) -> None:
         """Count a case."""
         self.cases += 1
         self.agreed += not found
         for feature in case.features:
-            tally = self.features.setdefault(feature, Tally())
+            tally = self.features.setdefault(feature, FeatureTally())
             tally.cases += 1
             tally.agreed += not found
         self.disagreed += found
 
 
-def run(cases: Iterable[Case], told: Callable[[int], None] = lambda _: None) -> Report:
+def run(
+    cases: Iterable[ConformanceCase], told: Callable[[int], None] = lambda _: None
+) -> ConformanceReport:
     """Decide every case and compare; ``told`` hears how many are done.
 
     Ctrl-C ends it early: the report then holds what was compared, and says that it is partial.
     """
-    report = Report()
+    report = ConformanceReport()
     try:
         for case in cases:
             report.add(case, compare(case))
@@ -138,7 +140,7 @@ def count(path: Path) -> int:
     return found
 
 
-def read(path: Path) -> Iterator[Case]:
+def read(path: Path) -> Iterator[ConformanceCase]:
     """The cases of a file, plain or compressed.
 
     Raises:
@@ -146,8 +148,8 @@ def read(path: Path) -> Iterator[Case]:
     """
     for number, line in _lines(path):
         where = f"{path}:{number}"
-        case = codec.decode_as(Case, line, where)
-        if codec.decode_as(_Members, line, where).expect is UNSET:
+        case = codec.decode_as(ConformanceCase, line, where)
+        if codec.decode_as(_LineMembers, line, where).expect is UNSET:
             raise InputError(f"{where}: expect", None, "what was recorded", "drop the line")
         if (case.pod is None) == (not case.sequence):
             both = None if case.pod is None else "both"
@@ -156,14 +158,14 @@ def read(path: Path) -> Iterator[Case]:
         yield msgspec.structs.replace(case, origin=where)
 
 
-class _Members(Wire, frozen=True):
+class _LineMembers(Wire, frozen=True):
     """Which members a line has."""
 
     #: What was recorded.
     expect: msgspec.Raw | UnsetType = UNSET
 
 
-def _check_nodes(case: Case, where: str) -> None:
+def _check_nodes(case: ConformanceCase, where: str) -> None:
     seen: set[str] = set()
     for index, node in enumerate(case.nodes):
         name = node.metadata.name
@@ -187,7 +189,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise InputError(str(path), None, f"readable lines of cases: {error}") from error
 
 
-def compare(case: Case) -> list[Disagreement]:
+def compare(case: ConformanceCase) -> list[Disagreement]:
     """Fields of one case that differ.
 
     Raises:
@@ -209,7 +211,7 @@ def compare(case: Case) -> list[Disagreement]:
     return found
 
 
-def _steps(case: Case, where: str) -> list[Fields]:
+def _steps(case: ConformanceCase, where: str) -> list[Fields]:
     """What was recorded of a sequence, step by step."""
     try:
         return msgspec.convert(case.expect.get("steps", []), list[Fields])
@@ -220,7 +222,7 @@ def _steps(case: Case, where: str) -> list[Fields]:
 
 def decoded(body: msgspec.Raw, where: str = "object") -> Wire:
     """An object of any kind; ``where`` names it in a refusal."""
-    head = codec.decode_as(_Head, bytes(body), where)
+    head = codec.decode_as(_ObjectHead, bytes(body), where)
     try:
         kind = kinds.kind_of(head.api_version, head.kind)
     except UnknownNameError as error:
@@ -271,7 +273,7 @@ def fields(decision: Decision) -> Fields:
     return _present(told)
 
 
-class _Head(Wire, frozen=True):
+class _ObjectHead(Wire, frozen=True):
     """How an object names its kind."""
 
     #: Group and version.

@@ -22,7 +22,7 @@ _DAYS: Final = 30
 _KEY: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
-class User(msgspec.Struct, frozen=True):
+class CertificateUser(msgspec.Struct, frozen=True):
     """Somebody who may log in."""
 
     #: Name in the API server's eyes.
@@ -43,7 +43,7 @@ class KeyPair(NamedTuple):
 class Credentials:
     """All secrets of one run, in one folder."""
 
-    def __init__(self, folder: Path, users: Sequence[User] = ()) -> None:
+    def __init__(self, folder: Path, users: Sequence[CertificateUser] = ()) -> None:
         """Make an authority, the server's certificate, the key of service accounts and tokens.
 
         Raises:
@@ -66,7 +66,7 @@ class Credentials:
         self.tokens: dict[str, str] = {}
         #: File of the tokens, as the API server reads it.
         self.token_file = folder / "tokens.csv"
-        for user in (User(ADMIN, ("system:masters",)), *users):
+        for user in (CertificateUser(ADMIN, ("system:masters",)), *users):
             self.tokens[user.name] = _openssl("rand", "-hex", "24")
         listed = {user.name: user.groups for user in users} | {ADMIN: ("system:masters",)}
         lines = [
@@ -75,7 +75,7 @@ class Credentials:
         ]
         self.token_file.write_text("".join(lines), encoding="utf-8")
 
-    def client(self, user: User, days: int = _DAYS) -> KeyPair:
+    def client(self, user: CertificateUser, days: int = _DAYS) -> KeyPair:
         """A client certificate: the name is its CN, the groups are its organisations.
 
         Args:

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.control.scheduler.loop import Loop
+from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.control.scheduler.shard import MOST_LOOPS, Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
 from stretto.framework.engine.runtime import CompiledProfile, Runtime
@@ -40,9 +40,9 @@ class Bench(Books):
         routes = sub_clusters_of(self.engine.profile, self.cluster)
         self.shard = Shard(0, self.make_loop, routes, self.clock)
 
-    def make_loop(self, sub_cluster: str) -> Loop:
+    def make_loop(self, sub_cluster: str) -> SchedulingLoop:
         runtime = Runtime(self.engine, Rng(0), "numpy")
-        loop = Loop(0, runtime, self.cluster.pods, self.engine.cures_of)
+        loop = SchedulingLoop(0, runtime, self.cluster.pods, self.engine.cures_of)
         loop.sub_cluster = sub_cluster
         return loop
 

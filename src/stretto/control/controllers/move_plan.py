@@ -48,7 +48,7 @@ class Move(NamedTuple):
     target: str
 
 
-class Shape(NamedTuple):
+class FreeCapacity(NamedTuple):
     """How a cluster's room lies."""
 
     #: Nodes without any pod.
@@ -71,12 +71,12 @@ class DefragPlan(NamedTuple):
     #: The moves, in order.
     moves: tuple[Move, ...]
     #: Before.
-    before: Shape
+    before: FreeCapacity
     #: After, if every moved pod goes where it should.
-    after: Shape
+    after: FreeCapacity
 
 
-class Limits(NamedTuple):
+class MoveLimits(NamedTuple):
     """What the planner must keep to."""
 
     #: Moves at most.
@@ -98,10 +98,10 @@ def packing_engine(cluster: Cluster) -> CompiledProfile:
     return engine
 
 
-class Planner:
+class MovePlanner:
     """Plans moves on a snapshot of its own."""
 
-    def __init__(self, engine: CompiledProfile, limits: Limits, tier: str = "auto") -> None:
+    def __init__(self, engine: CompiledProfile, limits: MoveLimits, tier: str = "auto") -> None:
         """Over a cluster as it is now, by an engine of ``packing_engine``."""
         self._cluster = engine.cluster
         self._limits = limits
@@ -115,12 +115,12 @@ class Planner:
         budgets.sync()
         before = self._shape()
         sources = self._nodes() if goal is ReschedulingGoal.NODES else self._gpus()
-        hidden = self._hide_targets(goal)
+        hidden = self._exclude_targets(goal)
         moves: list[Move] = []
         for slot, device, rows in sources:
             if not rows or len(moves) + len(rows) > self._limits.moves:
                 continue
-            if not self._may_leave(rows):
+            if not self._is_movable(rows):
                 continue
             moves += self._vacate(slot, device, rows)
         for slot, places in hidden.items():
@@ -159,7 +159,7 @@ class Planner:
                     found.append((int(devices.free[slot, d]), slot, d, mine))
         return [(s, d, rows) for _, s, d, rows in sorted(found, key=lambda e: (-e[0], e[1], e[2]))]
 
-    def _hide_targets(self, goal: ReschedulingGoal) -> dict[int, int]:
+    def _exclude_targets(self, goal: ReschedulingGoal) -> dict[int, int]:
         """Keep empty nodes (and wholly free GPUs) out of sight: they are to stay so."""
         columns = self._runtime.columns
         hidden: dict[int, int] = {}
@@ -174,7 +174,7 @@ class Planner:
         columns.append(np.flatnonzero(columns.live).astype(np.int64))
         return hidden
 
-    def _may_leave(self, rows: Sequence[int]) -> bool:
+    def _is_movable(self, rows: Sequence[int]) -> bool:
         """Whether all of some pods may be moved."""
         cluster, limits = self._cluster, self._limits
         pods = cluster.pods
@@ -230,7 +230,7 @@ class Planner:
             for row, target in zip(rows, placed.slots.tolist(), strict=True)
         ]
 
-    def _shape(self, moves: Sequence[Move] = ()) -> Shape:
+    def _shape(self, moves: Sequence[Move] = ()) -> FreeCapacity:
         """How the room lies in the ledger, after some moves."""
         cluster = self._cluster
         ledger, pods, by_name = cluster.ledger, cluster.pods, cluster.nodes.by_name
@@ -250,7 +250,7 @@ class Planner:
         in_use = live & (used[:, PODS] > 0)
         gpus = ledger.devices.kind == ledger.devices.kind_number(GPU)
         part = gpus & (free > 0) & (free < WHOLE)
-        return Shape(
+        return FreeCapacity(
             empty_nodes=int((live & ~in_use).sum()),
             free_gpus=int((gpus & (free == WHOLE)).sum()),
             stranded_milli=int(free[part].sum()),

@@ -24,7 +24,7 @@ from stretto.state.numa.ledger import DEVICE_BITS
 from stretto.state.rows.devices import WHOLE, mask_to_text, text_to_mask
 from stretto.state.work.changes import ClusterChanges
 from stretto.state.work.units import Cure
-from stretto.stores.store import Deletion, Outcome, Patch, Record, Store
+from stretto.stores.store import Deletion, Patch, Record, Store, WriteOutcome
 
 OWNER: Final = "godel.bytedance.com/reservation-owner"
 """Annotation: whom the place is for."""
@@ -91,7 +91,7 @@ class Reservations:
             "status": {"phase": RESERVED_PHASE},
         }
         reply = self._store.create(RESERVATION, [msgspec.json.encode(body)])[0]
-        if reply.outcome is not Outcome.CONFLICT:
+        if reply.outcome is not WriteOutcome.CONFLICT:
             self._names[place.number] = space, title
 
     def _notes(self, place: PlaceReservation) -> dict[str, str]:

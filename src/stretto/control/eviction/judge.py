@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.binder.conflicts import BetweenPods
+from stretto.control.binder.conflicts import AffinityConflicts
 from stretto.state.classes.table import STAGED
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.queries.domain_caps import respects_caps
@@ -60,14 +60,14 @@ class PreemptionJudge:
         self._units = units
         self._eligible = eligible
         #: Rules between pods; ``None`` where none has a say.
-        self.between: BetweenPods | None = None
+        self.between: AffinityConflicts | None = None
         #: What the volumes of pods say of nodes; ``None`` where no rule looks at them.
         self.volumes: PodVolumes | None = None
 
     def admits(self, row: int, slot: int) -> bool:
         """Whether the rules let a pod onto a slot once everybody who leaves it has left."""
         pods = self._cluster.pods
-        going = self._leavers(slot, int(pods.priority[row]))
+        going = self._victim_rows(slot, int(pods.priority[row]))
         if not self._has_volumes(row, slot, going):
             return False
         return self._eligible(int(pods.class_id[row]), slot) and self._stand([row], going)
@@ -75,7 +75,9 @@ class PreemptionJudge:
     def would_fit(self, row: int, slot: int, gone: Collection[int]) -> bool:
         """Whether volumes and other pods would let a pod that waits onto a slot without some."""
         class_ids, slots = self._cluster.pods.class_id[[row]], np.array([slot], np.int32)
-        return self._has_volumes(row, slot, gone) and self._keep_apart(class_ids, slots, gone)
+        return self._has_volumes(row, slot, gone) and self._inter_pod_rules_allow(
+            class_ids, slots, gone
+        )
 
     def are_ready(self, rows: Sequence[int], aside: Collection[int]) -> bool:
         """Whether the rules let pods that fit onto their nodes as these are, some others aside."""
@@ -92,9 +94,9 @@ class PreemptionJudge:
     def _stand(self, rows: Sequence[int], gone: Collection[int]) -> bool:
         """Whether other pods let claimed pods be where they are, some of the others aside."""
         pods, index = self._cluster.pods, np.array(rows, np.int64)
-        return self._keep_apart(pods.class_id[index], pods.slot[index], {*rows, *gone})
+        return self._inter_pod_rules_allow(pods.class_id[index], pods.slot[index], {*rows, *gone})
 
-    def _keep_apart(
+    def _inter_pod_rules_allow(
         self,
         class_ids: npt.NDArray[np.int32],
         slots: npt.NDArray[np.int32],
@@ -111,7 +113,7 @@ class PreemptionJudge:
         judged = class_ids[classes.judged[class_ids] > 0]
         return any(classes[class_id].wants.strict for class_id in set(judged.tolist()))
 
-    def _leavers(self, slot: int, priority: int) -> list[int]:
+    def _victim_rows(self, slot: int, priority: int) -> list[int]:
         """Rows of lower priority that leave a slot: whom a finder counts as gone."""
         priorities = self._cluster.pods.priority
         return [r for r in self._cluster.evictions.on_slot(slot) if priorities[r] < priority]
@@ -218,9 +220,9 @@ class PreemptionJudge:
         priority = int(pods.priority[rows].min())
         gone = {*wanted.victims, *wanted.displaced}
         for slot in set(slots.tolist()):
-            gone.update(self._leavers(slot, priority))
+            gone.update(self._victim_rows(slot, priority))
         for row, slot in zip(rows.tolist(), slots.tolist(), strict=True):
             if not self._has_volumes(row, slot, gone):
                 return ConflictCause.VOLUME_GONE
-        keeps = self._keep_apart(pods.class_id[rows], slots, gone)
+        keeps = self._inter_pod_rules_allow(pods.class_id[rows], slots, gone)
         return None if keeps else ConflictCause.OTHERS_FIRST

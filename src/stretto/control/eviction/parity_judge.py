@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.binder.conflicts import Judge
+from stretto.control.binder.conflicts import PlanJudge
 from stretto.control.binder.volumes import are_free
 from stretto.control.eviction.judge import PreemptionJudge
 from stretto.state.cluster.cluster import Cluster
@@ -22,7 +22,7 @@ from stretto.state.work.claims import CommitMode, ConflictCause, ConflictMode, P
 from stretto.state.work.units import Units
 
 
-class Law(Protocol):
+class ParityProfileRules(Protocol):
     """The rules of a profile that decides by pod."""
 
     def hold(self, claims: Iterable[tuple[int, int]], going: Collection[int] = ()) -> bool:
@@ -30,10 +30,10 @@ class Law(Protocol):
         ...
 
 
-class ExactJudge(Judge):
+class ParityJudge(PlanJudge):
     """Judges plans by the rules that made them."""
 
-    def __init__(self, cluster: Cluster, law: Law, commit: CommitMode) -> None:
+    def __init__(self, cluster: Cluster, law: ParityProfileRules, commit: CommitMode) -> None:
         """A judge that asks the law about claims on a cluster that has moved on."""
         super().__init__(cluster, anywhere, ConflictMode.FIT, commit)
         self._law = law
@@ -73,14 +73,14 @@ class ExactJudge(Judge):
         return None
 
 
-class ExactPreemptionJudge(PreemptionJudge):
+class ParityPreemptionJudge(PreemptionJudge):
     """Judges preemptions by the rules that proposed them: every rule, not amounts alone."""
 
     def __init__(
         self,
         cluster: Cluster,
         units: Units,
-        law: Law,
+        law: ParityProfileRules,
         rules: PreemptionRules,
         budgets: BudgetLedger,
     ) -> None:

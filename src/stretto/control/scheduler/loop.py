@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from stretto.base.tuples import tuples_of
-from stretto.control.scheduler.preemption import Preempting
+from stretto.base.tuples import named_tuples
+from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.framework.compiled.placement import NOT_TRIED, BatchPlacement, PlacementRequest
 from stretto.framework.placers import Placer
 from stretto.state.rows.lifecycle import PodState
@@ -34,7 +34,7 @@ CuresOf = Callable[[int], Cure]
 """Class id to the events that may turn its "no" into a "yes"."""
 
 
-class Loop:
+class SchedulingLoop:
     """One scheduling loop: inbox in, plans out."""
 
     def __init__(self, number: int, runtime: Placer, pods: Pods, cures_of: CuresOf) -> None:
@@ -46,7 +46,7 @@ class Loop:
         #: Its engine and snapshot.
         self.runtime = runtime
         #: Helps what fits nowhere, by others' leaving; ``None`` where nobody may be asked.
-        self.preempting: Preempting | None = None
+        self.preempting: ShardPreemption | None = None
         self._pods = pods
         self._cures_of = cures_of
         self._inbox: list[Dispatch] = []
@@ -105,9 +105,9 @@ class Loop:
             plan = plan._replace(setbacks=_without(plan.setbacks, waits))
         if plan.setbacks and self.preempting is not None:
             plan = self.preempting.extend(plan)
-        return self._with_waits(plan, work, waits) if waits else plan
+        return self._with_preemptions(plan, work, waits) if waits else plan
 
-    def _with_waits(
+    def _with_preemptions(
         self, plan: Plan, work: Sequence[Dispatch], waits: Mapping[int, AwaitedNode]
     ) -> Plan:
         """The plan with claims of nodes that take pods once those who leave have left."""
@@ -138,7 +138,7 @@ class Loop:
 
     def _give_up_inbox(self) -> list[Setback]:
         """A blocking unit failed: nothing that was to be tried after it may be tried now."""
-        left = [_given_back(dispatch.unit, dispatch.rows) for dispatch in self._inbox]
+        left = [_untried_setback(dispatch.unit, dispatch.rows) for dispatch in self._inbox]
         self._inbox, self._rows, self._serials = [], [], []
         return left
 
@@ -164,7 +164,7 @@ class Loop:
             if fresh[at:stop].all():
                 work.append(dispatch)
             else:
-                setbacks.append(_given_back(dispatch.unit, dispatch.rows))
+                setbacks.append(_untried_setback(dispatch.unit, dispatch.rows))
             at = stop
         return work, setbacks
 
@@ -183,7 +183,7 @@ class Loop:
         if placed.all():
             whose = [dispatch.unit for dispatch in work]
             least = [dispatch.at_least for dispatch in work]
-            units = list(tuples_of(UnitClaims, whose, starts, starts[1:], least))
+            units = list(named_tuples(UnitClaims, whose, starts, starts[1:], least))
         else:
             marks = before.tolist()
             for dispatch, start in zip(work, starts, strict=False):
@@ -216,16 +216,16 @@ class Loop:
         answers = placement.slots[start : start + len(dispatch.rows)].tolist()
         left = tuple(row for row, slot in zip(dispatch.rows, answers, strict=True) if slot < 0)
         if all(slot == NOT_TRIED for slot in answers):
-            return _given_back(dispatch.unit, left)
+            return _untried_setback(dispatch.unit, left)
         if placement.said and any(start <= i < start + len(answers) for i in placement.said):
-            return _as_said(dispatch, left, start, placement)
-        together = self._cures_together(dispatch, left)
+            return _with_reasons_by_pod(dispatch, left, start, placement)
+        together = self._gang_cures(dispatch, left)
         if together is not None:
             return Setback(dispatch.unit, left, NO_CLASS, together)
-        class_id = int(self._pods.class_id[self._first_misfit(dispatch, left)])
+        class_id = int(self._pods.class_id[self._first_unfit(dispatch, left)])
         return Setback(dispatch.unit, left, class_id, self._cures_of(class_id))
 
-    def _cures_together(self, dispatch: Dispatch, left: tuple[int, ...]) -> Cure | None:
+    def _gang_cures(self, dispatch: Dispatch, left: tuple[int, ...]) -> Cure | None:
         """What may cure a gang of which some wait for others of it; ``None`` for other units.
 
         That one of them has no room now says nothing: whom it waits for may have none either.
@@ -238,7 +238,7 @@ class Loop:
             cures |= self._cures_of(class_id)
         return cures if cures & Cure.POD_PLACED else None
 
-    def _first_misfit(self, dispatch: Dispatch, left: tuple[int, ...]) -> int:
+    def _first_unfit(self, dispatch: Dispatch, left: tuple[int, ...]) -> int:
         """The first row whose class has no room now; else (a gang that is short) the first."""
         if not dispatch.unit.is_gang:
             return left[0]
@@ -276,7 +276,7 @@ def _is_blocked(work: list[Dispatch], starts: list[int], placement: BatchPlaceme
     return work[-1].blocking and placed < max(1, work[-1].at_least)
 
 
-def _as_said(
+def _with_reasons_by_pod(
     dispatch: Dispatch, left: tuple[int, ...], start: int, placement: BatchPlacement
 ) -> Setback:
     """A setback where each pod has its own reasons: whatever cures one of them wakes the unit."""
@@ -289,6 +289,6 @@ def _as_said(
     return Setback(dispatch.unit, left, -1, cures, messages=tuple(messages))
 
 
-def _given_back(unit: Unit, rows: tuple[int, ...]) -> Setback:
+def _untried_setback(unit: Unit, rows: tuple[int, ...]) -> Setback:
     """Rows that were not tried."""
     return Setback(unit, rows, -1, Cure.NONE, SetbackReason.GIVEN_BACK)

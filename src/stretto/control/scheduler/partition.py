@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from stretto.control.scheduler.even_shares import NO_OWNER, Deal, Pieces
+from stretto.control.scheduler.even_shares import NO_OWNER, EvenShares, NodeBlocks
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
 from stretto.state.rows.slots import BLOCK, SlotMap
@@ -51,8 +51,8 @@ class Partitions:
         if numbers:
             weights = slots.block_live if ledger is None else block_weights(ledger)
             owner = self.owner.tolist()
-            pieces = Pieces(slots.block_zone.tolist(), weights.tolist(), grain=BLOCK)
-            deal = Deal(pieces, numbers, owner)
+            pieces = NodeBlocks(slots.block_zone.tolist(), weights.tolist(), grain=BLOCK)
+            deal = EvenShares(pieces, numbers, owner)
             deal.deal()
             self.owner[:] = owner
             self.shares.clear()

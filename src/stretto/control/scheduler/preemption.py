@@ -35,7 +35,7 @@ Domain = npt.NDArray[np.bool_] | None
 """bool[slot]: where a unit may go; ``None`` for anywhere."""
 
 
-class Finder(Protocol):
+class PreemptionFinder(Protocol):
     """Finds victims; see ``framework.preemption.finder``."""
 
     #: The profile's rules.
@@ -84,7 +84,7 @@ class Finder(Protocol):
         """Take back what was promised since a mark."""
 
 
-class Promise(NamedTuple):
+class NodePromise(NamedTuple):
     """A pod with the node that it was promised."""
 
     #: Its row.
@@ -93,10 +93,12 @@ class Promise(NamedTuple):
     candidate: VictimCandidate
 
 
-class Preempting:
+class ShardPreemption:
     """Adds to a shard's plan what the leaving of others makes possible."""
 
-    def __init__(self, cluster: Cluster, units: Units, finder: Finder, clock: Clock) -> None:
+    def __init__(
+        self, cluster: Cluster, units: Units, finder: PreemptionFinder, clock: Clock
+    ) -> None:
         """Help pods of one cluster; the clock tells who started a short while ago."""
         self._cluster = cluster
         self._clock = clock
@@ -111,7 +113,7 @@ class Preempting:
         self._finder.begin(plan)
         self._going.clear()
         left: list[Setback] = []
-        helped: list[tuple[Unit, int, list[Promise]]] = []
+        helped: list[tuple[Unit, int, list[NodePromise]]] = []
         self._finder.expect([row for setback in plan.setbacks for row in setback.rows])
         tried = 0
         for setback in plan.setbacks:
@@ -120,10 +122,10 @@ class Preempting:
             ):
                 left.append(setback)
             elif tried >= ATTEMPTS:
-                left.append(_given_back(setback, setback.rows))
+                left.append(_untried_setback(setback, setback.rows))
             else:
                 tried += len(setback.rows)
-                left.extend(self._help(setback, helped))
+                left.extend(self._place_with_victims(setback, helped))
         if not helped:
             return plan._replace(setbacks=left)
         return self._with(plan._replace(setbacks=left), helped)
@@ -145,8 +147,8 @@ class Preempting:
             class_id, priority = int(pods.class_id[row]), int(pods.priority[row])
             self._refused[class_id] = max(self._refused.get(class_id, priority), priority)
 
-    def _help(
-        self, setback: Setback, helped: list[tuple[Unit, int, list[Promise]]]
+    def _place_with_victims(
+        self, setback: Setback, helped: list[tuple[Unit, int, list[NodePromise]]]
     ) -> list[Setback]:
         """Help the pods of one setback; returns what is left of it."""
         unit, needed = setback.unit, self._needed(setback.unit)
@@ -157,7 +159,7 @@ class Preempting:
                 return [setback]
             helped.append((unit, needed, promises))
             rest = tuple(r for r in setback.rows if r not in {each.row for each in promises})
-            return [_given_back(setback, rest)] if rest else []
+            return [_untried_setback(setback, rest)] if rest else []
         lost: list[int] = []
         again: list[int] = []
         said = dict(zip(setback.rows, setback.messages, strict=False))
@@ -171,13 +173,13 @@ class Preempting:
                 continue
             self._take(row, found.candidate)
             promised.append(found.candidate.slot)
-            helped.append((unit, 1, [Promise(row, found.candidate)]))
+            helped.append((unit, 1, [NodePromise(row, found.candidate)]))
         rests = []
         self._note_refused(lost)
         if lost:
-            rests.append(_left_of(setback, tuple(lost), said))
+            rests.append(_unhelped_setback(setback, tuple(lost), said))
         if again:
-            rests.append(_given_back(setback, tuple(again)))
+            rests.append(_untried_setback(setback, tuple(again)))
         return rests
 
     def _needed(self, unit: Unit) -> int:
@@ -190,7 +192,7 @@ class Preempting:
             return unit.still_needed
         return max(unit.still_needed, unit.min_member - staying)
 
-    def _together(self, unit: Unit, rows: Sequence[int], needed: int) -> list[Promise]:
+    def _together(self, unit: Unit, rows: Sequence[int], needed: int) -> list[NodePromise]:
         """Promises for as many pods of a gang as it needs, in one place that it may go to."""
         if len(rows) < needed:
             return []
@@ -202,9 +204,9 @@ class Preempting:
 
     def _inside(
         self, unit: Unit, domain: Domain, rows: Sequence[int], needed: int
-    ) -> list[Promise]:
+    ) -> list[NodePromise]:
         """Promises for as many pods of a gang as it needs, in one domain, or none at all."""
-        mark, going, promises = self._finder.mark(), len(self._going), list[Promise]()
+        mark, going, promises = self._finder.mark(), len(self._going), list[NodePromise]()
         for at, row in enumerate(rows):
             if len(promises) + len(rows) - at < needed or len(promises) == needed:
                 break
@@ -212,7 +214,7 @@ class Preempting:
             found = self._find(row)
             if found.candidate is not None:
                 self._take(row, found.candidate)
-                promises.append(Promise(row, found.candidate))
+                promises.append(NodePromise(row, found.candidate))
         if len(promises) < needed or not self._finder.stand(mark):
             self._finder.back_to(mark)
             del self._going[going:]
@@ -240,7 +242,7 @@ class Preempting:
             found = self._finder.find(row)
             if found.candidate is None:
                 return found
-            torn = self._torn(found.candidate.victims)
+            torn = self._broken_gangs(found.candidate.victims)
             if not torn:
                 return found
             mates = {mate for each in torn for mate in each}
@@ -252,7 +254,7 @@ class Preempting:
             self._finder.spare(mates.union(found.candidate.victims))
         return VictimSearchResult(None)
 
-    def _torn(self, victims: Sequence[int]) -> list[set[int]]:
+    def _broken_gangs(self, victims: Sequence[int]) -> list[set[int]]:
         """Who is left of each gang that would fall under its minimum without these."""
         evictions, found = self._cluster.evictions, []
         gangs = [self._units.of_row(row) for row in victims]
@@ -274,7 +276,7 @@ class Preempting:
             for mate in mates
         )
 
-    def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[Promise]]]) -> Plan:
+    def _with(self, plan: Plan, helped: list[tuple[Unit, int, list[NodePromise]]]) -> Plan:
         """The plan with the claims that wait for victims, behind its plain claims."""
         pods, slots = self._cluster.pods, self._cluster.ledger.slots
         promises = [each for _, _, many in helped for each in many]
@@ -298,7 +300,7 @@ class Preempting:
             preemptions=preemptions,
         )
 
-    def _preemption(self, position: int, promises: Sequence[Promise]) -> UnitPreemption:
+    def _preemption(self, position: int, promises: Sequence[NodePromise]) -> UnitPreemption:
         victims = [row for each in promises for row in each.candidate.victims]
         serials = self._cluster.pods.serial[np.array(victims, np.int64)].tolist()
         return UnitPreemption(
@@ -321,12 +323,12 @@ def _joined(candidate: VictimCandidate, mates: Collection[int], *, hard: bool) -
     )
 
 
-def _given_back(setback: Setback, rows: tuple[int, ...]) -> Setback:
+def _untried_setback(setback: Setback, rows: tuple[int, ...]) -> Setback:
     """Pods that are worth another try at once."""
     return Setback(setback.unit, rows, -1, Cure.NONE, SetbackReason.GIVEN_BACK)
 
 
-def _left_of(setback: Setback, rows: tuple[int, ...], said: Mapping[int, str]) -> Setback:
+def _unhelped_setback(setback: Setback, rows: tuple[int, ...], said: Mapping[int, str]) -> Setback:
     """The part of a setback that nobody's leaving cures, with what is said of each pod."""
     messages = tuple(said[row] for row in rows) if said else ()
     return Setback(

@@ -54,7 +54,7 @@ class SubClusters:
             mine = set(each[at : at + len(dispatch.rows)])
             found.append(mine.pop() if len(mine) == 1 else EVERYTHING)
             at += len(dispatch.rows)
-        return _kept_together(work, found)
+        return _shared_names(work, found)
 
     def has_nodes(self, name: str) -> bool:
         """Whether any node is of a sub-cluster."""
@@ -85,7 +85,7 @@ def sub_clusters_of(profile: Profile, cluster: Cluster) -> SubClusters | None:
     return SubClusters(cluster, rule) if rule is not None else None
 
 
-def _kept_together(work: Sequence[Dispatch], names: list[str]) -> list[str]:
+def _shared_names(work: Sequence[Dispatch], names: list[str]) -> list[str]:
     """The names, where a blocking queue's units that name several are for everybody's loop."""
     of_queue: dict[str, set[str]] = {}
     for dispatch, name in zip(work, names, strict=True):

@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.types.handover_annotations import MICRO_TOPOLOGY, Hand, Standing
+from stretto.api.types.handover_annotations import MICRO_TOPOLOGY, Hand, HandoverState
 from stretto.base.errors import InputError
 from stretto.control.scheduler.preemption import Domain
-from stretto.daemons.roles.store_view import View
+from stretto.daemons.roles.store_view import StoreView
 from stretto.framework.compiled.one_node import VictimCandidate
 from stretto.framework.compiled.placement import BatchPlacement, PlacementRequest
 from stretto.framework.preemption.finder import VictimSearchResult
@@ -26,10 +26,12 @@ ANY_NUMBER: Final = 1 << 30
 """Room for pods whose places are decided already."""
 
 
-class Decided:
+class DecidedEngine:
     """Places pods where their annotations say; in every other way a shard's engine."""
 
-    def __init__(self, cluster: Cluster, view: View, eligible: Callable[[int, int], bool]) -> None:
+    def __init__(
+        self, cluster: Cluster, view: StoreView, eligible: Callable[[int, int], bool]
+    ) -> None:
         """Read the decisions off a view; ``eligible`` is what nodes' labels and taints say."""
         #: The snapshot by which claims are dated.
         self.columns = Columns(cluster.ledger)
@@ -50,7 +52,7 @@ class Decided:
         del class_id
         return ANY_NUMBER
 
-    def decision(self, row: int) -> tuple[Standing, int] | None:
+    def decision(self, row: int) -> tuple[HandoverState, int] | None:
         """What was decided about a pod, with the slot; ``None`` for nothing that holds."""
         pods, known = self._cluster.pods, self._view.known.get(self._cluster.pods.uid[row])
         slot = self._cluster.nodes.by_name.get(known.standing.node) if known is not None else None
@@ -115,10 +117,10 @@ class Decided:
         return mask | (stated or with_numa_nodes(0, cluster.topology.choose(slot, pod)))
 
 
-class Named:
+class NamedVictimFinder:
     """A finder that finds whom the annotations name."""
 
-    def __init__(self, rules: PreemptionRules, decided: Decided, cluster: Cluster) -> None:
+    def __init__(self, rules: PreemptionRules, decided: DecidedEngine, cluster: Cluster) -> None:
         """Read nominations off what was decided."""
         #: The profile's rules.
         self.rules = rules

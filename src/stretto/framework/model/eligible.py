@@ -13,7 +13,7 @@ from stretto.api.types.core import Taint
 from stretto.api.types.pod import Toleration
 from stretto.api.wire import selectors
 from stretto.api.wire.meta import NodeSelectorTerm
-from stretto.api.wire.selectors import NODE_NAME, Operator, Rule
+from stretto.api.wire.selectors import NODE_NAME, Operator, SelectorRule
 from stretto.base.errors import InputError
 from stretto.framework.model.nodes import NodeColumns
 from stretto.framework.model.pod_facts import SchedulingFacts
@@ -67,14 +67,14 @@ def _required(pod: SchedulingFacts, nodes: NodeColumns) -> BoolArray:
     spec = pod.pod.spec
     mask = np.ones(nodes.count, np.bool_)
     for key, value in spec.node_selector.items():
-        mask &= nodes.holds((Rule(key, Operator.IN, (value,)),))
+        mask &= nodes.holds((SelectorRule(key, Operator.IN, (value,)),))
     affinity = spec.affinity.node_affinity if spec.affinity is not None else None
     if affinity is not None and affinity.required is not None:
         mask &= meets_any(affinity.required.node_selector_terms, nodes, names=True)
     return mask
 
 
-def _named(rule: Rule, nodes: NodeColumns) -> BoolArray:
+def _named(rule: SelectorRule, nodes: NodeColumns) -> BoolArray:
     """Nodes that meet a rule on the name."""
     assert rule.key == NODE_NAME
     mask = np.zeros(nodes.count, np.bool_)

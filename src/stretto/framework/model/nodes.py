@@ -13,7 +13,7 @@ import numpy.typing as npt
 from stretto.api.types.core import Node, Taint
 from stretto.api.wire import quantity
 from stretto.api.wire.meta import ObjectMeta
-from stretto.api.wire.selectors import Rule
+from stretto.api.wire.selectors import SelectorRule
 from stretto.framework.model.status import BoolArray, IntArray
 from stretto.state.nodes.labels import LabelColumns
 
@@ -114,7 +114,7 @@ class NodeColumns:
         """The values of a label."""
         return self.kept(("domain", key), lambda: self._domain(key))
 
-    def holds(self, rules: tuple[Rule, ...]) -> BoolArray:
+    def holds(self, rules: tuple[SelectorRule, ...]) -> BoolArray:
         """bool[n]: nodes whose labels meet every rule."""
         return self.labels.all_match(rules, self._everywhere)
 

@@ -86,7 +86,7 @@ def total(pod: Pod, how: RequestCounting) -> Amounts:
 
     def asked(container: Container, where: str) -> Mapping[str, int]:
         """What one container counts with, defaults where it is silent."""
-        return {**how.missing, **effective_requests.asked_by(container, standing, where)}
+        return {**how.missing, **effective_requests.requested_by(container, standing, where)}
 
     whole = _whole(pod, standing) if how.pod_level and has_pod_level_requests(pod) else {}
     return effective_requests.summed(pod.spec, asked, whole)

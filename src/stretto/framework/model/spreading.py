@@ -11,7 +11,7 @@ from stretto.api.types.pod import TopologySpreadConstraint
 from stretto.api.types.workloads import ReplicaSet, ReplicationController, StatefulSet
 from stretto.api.wire import selectors
 from stretto.api.wire.meta import OwnerReference
-from stretto.api.wire.selectors import EVERYTHING, Operator, Rule, Selector
+from stretto.api.wire.selectors import EVERYTHING, Operator, Selector, SelectorRule
 from stretto.framework.model.eligible import required_nodes, untolerated
 from stretto.framework.model.pod_facts import SchedulingFacts
 from stretto.framework.model.snapshot import ParitySnapshot
@@ -138,7 +138,7 @@ def _compiled(constraint: TopologySpreadConstraint, pod: SchedulingFacts) -> Par
 
 
 def _exactly(labels: dict[str, str]) -> Selector:
-    rules = (Rule(key, Operator.IN, (value,)) for key, value in labels.items())
+    rules = (SelectorRule(key, Operator.IN, (value,)) for key, value in labels.items())
     return Selector(tuple(sorted(rules, key=str)))
 
 

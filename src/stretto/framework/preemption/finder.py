@@ -290,9 +290,9 @@ class VictimFinder:
         holds = self._others.holds(int(pods.class_id[row]), self._taken)
         if holds is None:
             return True
-        return holds(candidate.slot, self._leavers(row, candidate))
+        return holds(candidate.slot, self._victim_rows(row, candidate))
 
-    def _leavers(self, row: int, candidate: VictimCandidate) -> set[int]:
+    def _victim_rows(self, row: int, candidate: VictimCandidate) -> set[int]:
         """Who will have left a node: the victims, and those of lower priority that leave anyway."""
         going = self._others.evicted_pods(candidate.slot, int(self._cluster.pods.priority[row]))
         return {*candidate.evicted_pods, *going}

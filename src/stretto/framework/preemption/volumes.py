@@ -58,7 +58,7 @@ class VolumeVictimFinder(VictimFinder):
             self._only = content if only is None else content & only
             found = super().find(row)
             chosen = found.candidate
-            if chosen is None or holds(chosen.slot, self._leavers(row, chosen)):
+            if chosen is None or holds(chosen.slot, self._victim_rows(row, chosen)):
                 break
             content[chosen.slot], rehearsed[chosen.slot], found = False, True, NOTHING
         self._only = rehearsed if only is None else rehearsed & only

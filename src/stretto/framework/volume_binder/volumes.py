@@ -311,7 +311,9 @@ class VolumeBinder:
         for term in terms:
             if term.match_label_expressions:
                 rules = tuple(
-                    selectors.Rule(each.key, selectors.Operator.IN, tuple(sorted(each.values)))
+                    selectors.SelectorRule(
+                        each.key, selectors.Operator.IN, tuple(sorted(each.values))
+                    )
                     for each in term.match_label_expressions
                 )
                 mask |= self._nodes.holds(rules)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from stretto.api.types.pod import PodSpec, TopologySpreadConstraint
-from stretto.api.wire.selectors import NOTHING, Operator, Rule, Selector
+from stretto.api.wire.selectors import NOTHING, Operator, Selector, SelectorRule
 from stretto.base.errors import InputError
 from stretto.state.affinity.defaults import default_spread, may_be_selected
 from stretto.state.affinity.tags import PodTags
@@ -370,7 +370,7 @@ def _reaches(population: Population | CarriedTerm) -> tuple[PodReach, ...]:
     return (population.reach,) if isinstance(population, CarriedTerm) else population.reaches
 
 
-def _required_keys(rules: tuple[Rule, ...]) -> tuple[str, str] | None:
+def _required_keys(rules: tuple[SelectorRule, ...]) -> tuple[str, str] | None:
     """A label that every pod must have whom these rules mean; ``None`` where there is none."""
     for rule in rules:
         if rule.operator is Operator.IN and len(rule.values) == 1:

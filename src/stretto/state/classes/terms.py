@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from stretto.api.types.pod import PodAffinity, PodAffinityTerm, PodSpec, TopologySpreadConstraint
 from stretto.api.wire import selectors
-from stretto.api.wire.selectors import EVERYTHING, Operator, Rule, Selector
+from stretto.api.wire.selectors import EVERYTHING, Operator, Selector, SelectorRule
 
 HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
@@ -243,7 +243,7 @@ def spread_population(selector: Selector, namespace: str) -> Population | None:
 
 def exactly(labels: Mapping[str, str]) -> Selector:
     """The selector of objects that have all these labels."""
-    rules = (Rule(key, Operator.IN, (value,)) for key, value in labels.items())
+    rules = (SelectorRule(key, Operator.IN, (value,)) for key, value in labels.items())
     return Selector(tuple(sorted(rules, key=str)))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from stretto.api.types.heads import MetaHead, PodHead, decode_pod_head
 from stretto.base.errors import InputError
-from stretto.base.tuples import tuples_of
+from stretto.base.tuples import named_tuples
 from stretto.state.classes.resizing import reported_resources
 from stretto.state.classes.template_key import (
     SHARED_BODIES,
@@ -34,7 +34,7 @@ from stretto.state.ingest.queues import UNIT_MARKS
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import NewRows
 from stretto.state.work.changes import PodArrival
-from stretto.stores.store import Event, Record
+from stretto.stores.store import Record, WatchEvent
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of pods that hold nothing any more."""
@@ -75,7 +75,7 @@ class PodRegistration:
         self._epoch: tuple[int, ...] = ()
         self._metas: dict[bytes, MetaHead] = {}
 
-    def add(self, events: Sequence[Event], now: float) -> None:
+    def add(self, events: Sequence[WatchEvent], now: float) -> None:
         """Rows for pods of which no row is known; each of the events has another uid."""
         self._forget_outdated()
         by_image = self._cluster.classes.by_image
@@ -89,7 +89,7 @@ class PodRegistration:
         if kept:
             self._settle(kept, [one for one in found if one is not None], now)
 
-    def _read_or_report(self, event: Event) -> Found | None:
+    def _read_or_report(self, event: WatchEvent) -> Found | None:
         """What one pod is; ``None`` where it is none of our business or makes no sense."""
         record, head = event.record, event.head
         try:
@@ -164,7 +164,7 @@ class PodRegistration:
         made = self._alike[key] = class_id, priority, traits, tag, self._templates
         return made
 
-    def _settle(self, events: list[Event], found: list[Found], now: float) -> None:
+    def _settle(self, events: list[WatchEvent], found: list[Found], now: float) -> None:
         """Rows, and what else counts pods; then those that wait are announced, others placed."""
         cluster = self._cluster
         records = [event.record for event in events]
@@ -200,7 +200,7 @@ class PodRegistration:
                 for row, head in zip(rows.tolist(), heads, strict=True):
                     self._adopt_claims(row, head)
             metas = [head.metadata for head in heads]
-            new = tuples_of(PodArrival, rows.tolist(), metas, repeat(False), uids, templates)
+            new = named_tuples(PodArrival, rows.tolist(), metas, repeat(False), uids, templates)
             cluster.changes.arrivals.extend(new)
         else:
             kept = [row for row in cluster.pods.rows_of(uids) if row is not None]
@@ -209,13 +209,13 @@ class PodRegistration:
     def _part(
         self,
         rows: list[int],
-        events: list[Event],
+        events: list[WatchEvent],
         made: tuple[Sequence[int], Sequence[int]],
         states: Sequence[PodState],
         now: float,
     ) -> None:
         """Announce new pods that want a node, and put the others on theirs."""
-        bound: list[tuple[int, int, Event]] = []
+        bound: list[tuple[int, int, WatchEvent]] = []
         for i, (row, event, state) in enumerate(zip(rows, events, states, strict=True)):
             if state is _BOUND:
                 bound.append((row, made[0][i], event))
@@ -241,7 +241,7 @@ class PodRegistration:
             found = self._metas[body] = decode_pod_head(body).metadata
         return found
 
-    def _put_on_nodes(self, bound: list[tuple[int, int, Event]], now: float) -> None:
+    def _put_on_nodes(self, bound: list[tuple[int, int, WatchEvent]], now: float) -> None:
         """New pods (row, class id, event) that have a node are charged there."""
         cluster = self._cluster
         plain_rows: list[int] = []

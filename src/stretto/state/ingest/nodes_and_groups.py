@@ -25,14 +25,14 @@ from stretto.state.ingest.node_reports import record_placement_rules
 from stretto.state.ingest.second_managers import NodeManagers
 from stretto.state.work.changes import GroupChange
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType
+from stretto.stores.store import EventType, WatchEvent
 
 _NODE: Final = msgspec.json.Decoder(Node)
 FOR_EVER: Final = (1 << 31) - 1
 """Seconds after which a group has failed that states no time: 68 years."""
 
 
-def apply_nodes(cluster: Cluster, events: Iterable[Event], managers: NodeManagers) -> None:
+def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeManagers) -> None:
     """Apply node events; a node manager may have a say in what its node gives."""
     for event in events:
         record = event.record
@@ -64,7 +64,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[Event], managers: NodeManager
         cluster.classes.include_images()
 
 
-def apply_workload_groups(cluster: Cluster, events: Iterable[Event]) -> None:
+def apply_workload_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply events of Kubernetes' own PodGroups: from here on they are groups like Gödel's.
 
     They state no time after which they have failed.
@@ -108,7 +108,7 @@ def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
     )
 
 
-def apply_groups(cluster: Cluster, events: Iterable[Event]) -> None:
+def apply_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply PodGroup events."""
     for event in events:
         key = f"{event.record.namespace}/{event.record.name}"

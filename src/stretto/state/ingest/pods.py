@@ -34,7 +34,7 @@ from stretto.state.rows.lifecycle import POD_LIFE, PodEvent, PodState, step_pods
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.changes import PodArrival, PodDeparture
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 # Members of enums by local names: looked up for every event, and the class is slow to ask.
 _ADDED: Final = EventType.ADDED
@@ -57,30 +57,30 @@ class Ingest:
         self._ranks = PodPriorities(cluster)
         self._volumes = VolumePods(cluster)
         self._registration = PodRegistration(cluster, self._ranks)
-        self._quick: Mapping[tuple[bool, EventType], Callable[[list[Event], float], bool]] = {
+        self._quick: Mapping[tuple[bool, EventType], Callable[[list[WatchEvent], float], bool]] = {
             (False, _ADDED): self._add_arrivals,
             (True, _MODIFIED): self._apply_echo,
         }
 
     # ------------------------------------------------------------ other kinds
 
-    def nodes(self, events: Iterable[Event]) -> None:
+    def nodes(self, events: Iterable[WatchEvent]) -> None:
         """Apply node events."""
         apply_nodes(self._cluster, events, self.managers)
 
-    def groups(self, events: Iterable[Event]) -> None:
+    def groups(self, events: Iterable[WatchEvent]) -> None:
         """Apply PodGroup events."""
         apply_groups(self._cluster, events)
 
-    def priorities(self, events: Iterable[Event]) -> None:
+    def priorities(self, events: Iterable[WatchEvent]) -> None:
         """Apply PriorityClass events."""
         self._ranks.classes(events)
 
     # ------------------------------------------------------------ pods
 
-    def pods(self, events: Sequence[Event], now: float) -> None:
+    def pods(self, events: Sequence[WatchEvent], now: float) -> None:
         """Apply pod events, in order."""
-        cluster, mixed = self._cluster, list[Event]()
+        cluster, mixed = self._cluster, list[WatchEvent]()
         for sort, group in groupby(events, _SORT):
             run = list(group)
             quick = self._quick.get(sort) if len(run) >= WORTHWHILE else None
@@ -95,7 +95,7 @@ class Ingest:
         elif cluster.config.volumes:
             self._volumes.keep(events)
 
-    def _add_arrivals(self, events: list[Event], now: float) -> bool:
+    def _add_arrivals(self, events: list[WatchEvent], now: float) -> bool:
         """A run of pods, if none of them was seen before."""
         known = self._cluster.pods
         uids = [event.record.uid for event in events]
@@ -104,7 +104,7 @@ class Ingest:
         self._registration.add(events, now)
         return True
 
-    def _apply_echo(self, events: list[Event], now: float) -> bool:
+    def _apply_echo(self, events: list[WatchEvent], now: float) -> bool:
         """A run of binds, if all of them are our own."""
         cluster, pods = self._cluster, self._cluster.pods
         records = [event.record for event in events]
@@ -122,12 +122,12 @@ class Ingest:
         self._confirm(index, now)
         return True
 
-    def _apply_mixed(self, events: Sequence[Event], now: float) -> None:
+    def _apply_mixed(self, events: Sequence[WatchEvent], now: float) -> None:
         """Events of any sorts, in order."""
         cluster = self._cluster
         row_of = cluster.pods.row
         states, slots = cluster.pods.state, cluster.pods.slot
-        fresh: list[Event] = []
+        fresh: list[WatchEvent] = []
         fresh_uids: set[str] = set()
         echoes: dict[int, None] = {}
         names = cluster.nodes.names
@@ -195,7 +195,7 @@ class Ingest:
             pods.log.extend(rows)
             self._cluster.changes.bound.extend(rows.tolist())
 
-    def _one(self, event: Event, row: int | None, now: float) -> None:
+    def _one(self, event: WatchEvent, row: int | None, now: float) -> None:
         """Any other change of one pod."""
         record, cluster = event.record, self._cluster
         if event.type is EventType.BOOKMARK:

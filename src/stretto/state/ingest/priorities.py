@@ -22,7 +22,7 @@ from stretto.state.classes.traits import (
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.work.evictions import EvictionState, PendingEviction
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _CLASS: Final = msgspec.json.Decoder(PriorityClass)
 
@@ -66,7 +66,7 @@ class PodPriorities:
             self._kept[key] = priority
         return priority, traits
 
-    def classes(self, events: Iterable[Event]) -> None:
+    def classes(self, events: Iterable[WatchEvent]) -> None:
         """Apply PriorityClass events."""
         cluster = self._cluster
         for event in events:

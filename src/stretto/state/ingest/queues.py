@@ -13,7 +13,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.changes import PodArrival, QueueChange
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _ON_NODES: Final = (int(PodState.ASSUMED), int(PodState.BOUND))
 UNIT_MARKS: Final = (GROUP_NOTE.encode(), b"stretto.dev/queue", b'"schedulingGroup"')
@@ -50,7 +50,7 @@ def census(cluster: Cluster, records: Iterable[Record]) -> list[int]:
     return list(unread.values())
 
 
-def apply_queues(cluster: Cluster, events: Iterable[Event]) -> None:
+def apply_queues(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
     """Apply events of Queues; what was known of one that cannot be read is kept."""
     for event in events:
         record = event.record

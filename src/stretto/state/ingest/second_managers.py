@@ -18,7 +18,7 @@ from stretto.base.errors import InputError
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.nodes.table import MANAGED_BY
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 _DECODER: Final = msgspec.json.Decoder(NmNode)
 
@@ -80,7 +80,7 @@ class NodeManagers:
 
     # ------------------------------------------------------------ managers
 
-    def apply(self, events: Iterable[Event]) -> None:
+    def apply(self, events: Iterable[WatchEvent]) -> None:
         """Apply events of NMNodes; one that cannot be read fails alone."""
         cluster = self._cluster
         for event in events:

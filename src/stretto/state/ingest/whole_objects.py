@@ -22,7 +22,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.objects import ClusterObjects, meta_of
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.work.units import Cure
-from stretto.stores.store import Event, EventType, Record
+from stretto.stores.store import EventType, Record, WatchEvent
 
 CURES: Final[Mapping[Kind, Cure]] = {
     kinds.NAMESPACE: Cure.NAMESPACE_CHANGED,
@@ -51,7 +51,7 @@ OWNER_KINDS: Final = (
 """Those over whose pods the default spreading is."""
 
 
-def apply_objects(cluster: Cluster, kind: Kind, events: Iterable[Event]) -> None:
+def apply_objects(cluster: Cluster, kind: Kind, events: Iterable[WatchEvent]) -> None:
     """Apply events of a kind of ``CURES``, in order."""
     for event in events:
         if event.type is not EventType.BOOKMARK:
@@ -85,7 +85,7 @@ def forget_node(cluster: Cluster, name: str) -> None:
     cluster.objects.drop((Node.__name__, "", name))
 
 
-def store_bodies(cluster: Cluster, events: Sequence[Event]) -> None:
+def store_bodies(cluster: Cluster, events: Sequence[WatchEvent]) -> None:
     """Remember the records of pods that have rows; call it once the events were applied."""
     pods, records = cluster.pods, cluster.records
     for event in events:
@@ -105,7 +105,7 @@ def store_bodies(cluster: Cluster, events: Sequence[Event]) -> None:
             cluster.changes.cures |= _cures(before, record)
 
 
-def _apply(cluster: Cluster, kind: Kind, event: Event) -> None:
+def _apply(cluster: Cluster, kind: Kind, event: WatchEvent) -> None:
     record, objects = event.record, cluster.objects
     identity = (codec.STRUCTS[kind].__name__, record.namespace, record.name)
     known = objects.find(identity)

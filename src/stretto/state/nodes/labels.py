@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from stretto.api.wire.selectors import Operator, Rule, integer
+from stretto.api.wire.selectors import Operator, SelectorRule, integer
 
 SlotArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -139,7 +139,7 @@ class LabelColumns:
         mask: BoolArray = self.column(key)[slots] == self.pair_id(key, value)
         return mask
 
-    def holds(self, rule: Rule, slots: SlotArray) -> BoolArray:
+    def holds(self, rule: SelectorRule, slots: SlotArray) -> BoolArray:
         """bool[k]: slots that meet a rule; a missing key meets the two negations only."""
         ids = self.column(rule.key)[slots]
         present: BoolArray = ids != 0
@@ -153,14 +153,14 @@ class LabelColumns:
             return ~self._among(ids, rule)
         return self._compared(ids, rule)
 
-    def all_match(self, rules: Iterable[Rule], slots: SlotArray) -> BoolArray:
+    def all_match(self, rules: Iterable[SelectorRule], slots: SlotArray) -> BoolArray:
         """bool[k]: slots that meet every rule."""
         mask = np.ones(len(slots), np.bool_)
         for rule in rules:
             mask &= self.holds(rule, slots)
         return mask
 
-    def _among(self, ids: IdArray, rule: Rule) -> BoolArray:
+    def _among(self, ids: IdArray, rule: SelectorRule) -> BoolArray:
         """Where the value is one of the rule's."""
         known = [p for value in rule.values if (p := self.pair_id(rule.key, value)) > 0]
         if len(known) > FEW:
@@ -170,7 +170,7 @@ class LabelColumns:
             mask |= ids == pair
         return mask
 
-    def _compared(self, ids: IdArray, rule: Rule) -> BoolArray:
+    def _compared(self, ids: IdArray, rule: SelectorRule) -> BoolArray:
         """Where the value is an integer on the right side of the rule's."""
         self._read_integers()
         limit = integer(rule.values[0])

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from stretto.api.types.core import Node, Taint
 from stretto.api.types.handover_annotations import KUBELET, NODE_MANAGER, OWNER
 from stretto.api.wire.meta import ObjectMeta
-from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, Rule
+from stretto.api.wire.selectors import NODE_NAME, NodeTerm, Operator, SelectorRule
 from stretto.state.nodes.images import NodeImages
 from stretto.state.nodes.labels import BoolArray, LabelColumns, SlotArray
 from stretto.state.nodes.reports import NodeReports
@@ -202,7 +202,7 @@ class NodeFacts:
         used[numbers] = True
         return np.flatnonzero(used).astype(np.int32)
 
-    def _field_matches(self, rule: Rule, slots: SlotArray) -> BoolArray:
+    def _field_matches(self, rule: SelectorRule, slots: SlotArray) -> BoolArray:
         """A rule on a node's name."""
         if rule.key != NODE_NAME:
             return np.zeros(len(slots), np.bool_)

@@ -12,10 +12,10 @@ from stretto.plane import Plane
 from stretto.state.queries.invariants import InvariantBreach, check_all
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.rows.pods import NO_SLOT
-from stretto_lab.chaos.draws.affinity import lets
-from stretto_lab.chaos.draws.pods import WHOLE, Ask, Shape, admits, overruns
-from stretto_lab.chaos.laws.truth import Standing, Truth
-from stretto_lab.chaos.world import World
+from stretto_lab.chaos.draws.affinity import allows_together
+from stretto_lab.chaos.draws.pods import WHOLE, NodeShapeDraw, PodRequest, admits, overruns
+from stretto_lab.chaos.laws.truth import TruePod, TrueState
+from stretto_lab.chaos.world import ChaosWorld
 
 RESTING: Final = {
     UnitState.FORMING,
@@ -27,7 +27,7 @@ RESTING: Final = {
 """Where a unit may be when nothing moves any more."""
 
 
-def check_rest(plane: Plane, world: World, truth: Truth) -> list[InvariantBreach]:
+def check_rest(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:
     """Everything that must hold once a healed plane has come to rest."""
     return [
         *_same_world(plane, world, truth),
@@ -41,7 +41,7 @@ def check_rest(plane: Plane, world: World, truth: Truth) -> list[InvariantBreach
 # ------------------------------------------------------------ the model is the truth
 
 
-def _same_world(plane: Plane, world: World, truth: Truth) -> list[InvariantBreach]:
+def _same_world(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:
     """The cluster as it is known is the cluster as it is."""
     cluster = plane.cluster
     found = []
@@ -78,7 +78,7 @@ def _same_world(plane: Plane, world: World, truth: Truth) -> list[InvariantBreac
     return found
 
 
-def _is_our_business(pod: Standing, world: World) -> bool:
+def _is_our_business(pod: TruePod, world: ChaosWorld) -> bool:
     return not pod.finished and (bool(pod.node) or not world.members[pod.uid].role.foreign)
 
 
@@ -101,15 +101,15 @@ def _nothing_open(plane: Plane) -> list[InvariantBreach]:
 # ------------------------------------------------------------ what fits is placed
 
 
-def _all_placed(plane: Plane, world: World, truth: Truth) -> list[InvariantBreach]:
+def _all_placed(plane: Plane, world: ChaosWorld, truth: TrueState) -> list[InvariantBreach]:
     """No pod or gang waits that would fit."""
-    together: dict[str, list[Standing]] = defaultdict(list)
+    together: dict[str, list[TruePod]] = defaultdict(list)
     found = []
     for pod in truth.wanted():
         role = world.members[pod.uid].role
         if role.group or role.together:
             together[role.group or role.owner].append(pod)
-        elif (node := _place_for(plane, world, truth, pod.ask)) and not _given_up(plane, pod):
+        elif (node := _node_for(plane, world, truth, pod.ask)) and not _given_up(plane, pod):
             found.append(InvariantBreach(3, f"pod {pod.name} waits and would fit on {node}"))
     for name, pods in together.items():
         found += _gang_waits(plane, world, truth, (name, pods))
@@ -117,7 +117,7 @@ def _all_placed(plane: Plane, world: World, truth: Truth) -> list[InvariantBreac
 
 
 def _gang_waits(
-    plane: Plane, world: World, truth: Truth, gang: tuple[str, list[Standing]]
+    plane: Plane, world: ChaosWorld, truth: TrueState, gang: tuple[str, list[TruePod]]
 ) -> list[InvariantBreach]:
     """A gang that waits although enough of it would fit together."""
     name, pods = gang
@@ -143,14 +143,14 @@ def _gang_waits(
     return [InvariantBreach(3, f"gang {name}: {needed} of {len(pods)} pods wait, {room} would fit")]
 
 
-def _given_up(plane: Plane, pod: Standing) -> bool:
+def _given_up(plane: Plane, pod: TruePod) -> bool:
     """Whether its unit was given up, which is said in reports."""
     row = plane.cluster.pods.row(pod.uid)
     unit = plane.units.of_row(row) if row is not None else None
     return unit is not None and unit.state is UnitState.FAILED
 
 
-def _place_for(plane: Plane, world: World, truth: Truth, ask: Ask) -> str:
+def _node_for(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest) -> str:
     """A node where a pod would fit now; empty when there is none."""
     zones = {n: s.zone for n, s in world.nodes.items() if not ask.pool or s.pool == ask.pool}
     kin = {
@@ -161,13 +161,14 @@ def _place_for(plane: Plane, world: World, truth: Truth, ask: Ask) -> str:
         (
             name
             for name, shape in world.nodes.items()
-            if _fits(plane, truth, (name, shape), [ask]) and lets(ask.rule, name, kin, zones)
+            if _fits(plane, truth, (name, shape), [ask])
+            and allows_together(ask.rule, name, kin, zones)
         ),
         "",
     )
 
 
-def _how_many(plane: Plane, world: World, truth: Truth, ask: Ask) -> int:
+def _how_many(plane: Plane, world: ChaosWorld, truth: TrueState, ask: PodRequest) -> int:
     """How many equal pods fit together now."""
     total = 0
     for node in world.nodes.items():
@@ -178,7 +179,9 @@ def _how_many(plane: Plane, world: World, truth: Truth, ask: Ask) -> int:
     return total
 
 
-def _fits(plane: Plane, truth: Truth, node: tuple[str, Shape], more: list[Ask]) -> bool:
+def _fits(
+    plane: Plane, truth: TrueState, node: tuple[str, NodeShapeDraw], more: list[PodRequest]
+) -> bool:
     """Whether some equal pods fit on a node beside what is there."""
     name, shape = node
     ask = more[0]
@@ -192,7 +195,7 @@ def _fits(plane: Plane, truth: Truth, node: tuple[str, Shape], more: list[Ask]) 
     return _gpu_places(plane, name, shape, ask) >= len(more)
 
 
-def _gpu_places(plane: Plane, name: str, shape: Shape, ask: Ask) -> int:
+def _gpu_places(plane: Plane, name: str, shape: NodeShapeDraw, ask: PodRequest) -> int:
     """How many equal pods of GPUs fit on a node; without a note, what the plane guessed counts."""
     pods = plane.cluster.pods
     slot = plane.cluster.nodes.by_name.get(name, NO_SLOT)

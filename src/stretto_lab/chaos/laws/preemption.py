@@ -12,14 +12,14 @@ from stretto.plane import Plane, Step
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.victims.rules import NOBODY, PreemptionRules
 from stretto.state.work.claims import UnitPreemption
-from stretto_lab.chaos.draws.pods import Ask, Role, admits, overruns
-from stretto_lab.chaos.world import World
+from stretto_lab.chaos.draws.pods import PodRequest, PodRole, admits, overruns
+from stretto_lab.chaos.world import ChaosWorld
 
 
-class PushingLaw:
+class PreemptionLaw:
     """Law 4, checked on every preemption that is granted."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ChaosWorld) -> None:
         """Nothing looked at yet."""
         #: How many preemptions were looked at.
         self.looks = 0
@@ -50,7 +50,7 @@ class PushingLaw:
         found = []
         for row in each.victims:
             role = self._role(plane, row)
-            why = _wrong_with(role, lowest, rules)
+            why = _forbidden_reason(role, lowest, rules)
             if rules.hard_budgets and row in each.beyond:
                 why = "beyond a hard budget"
             if why:
@@ -83,15 +83,15 @@ class PushingLaw:
                 found.append(InvariantBreach(4, f"{text}: {said}"))
         return found
 
-    def _asks(self, plane: Plane, rows: Iterable[int]) -> list[Ask]:
+    def _asks(self, plane: Plane, rows: Iterable[int]) -> list[PodRequest]:
         members, uids = self._world.members, plane.cluster.pods.uid
         return [members[uids[row]].ask for row in rows if uids[row] in members]
 
-    def _role(self, plane: Plane, row: int) -> Role:
+    def _role(self, plane: Plane, row: int) -> PodRole:
         return self._world.members[plane.cluster.pods.uid[row]].role
 
 
-def _wrong_with(role: Role, lowest: int, rules: PreemptionRules) -> str:
+def _forbidden_reason(role: PodRole, lowest: int, rules: PreemptionRules) -> str:
     """Why a pod may not be pushed out by pods of that priority, as a sentence ends; or nothing."""
     if role.priority >= lowest:
         return f"by one of priority {lowest} and has {role.priority}"
