@@ -10,8 +10,8 @@ from enum import Enum
 from pathlib import Path
 
 from stretto.base.errors import ExitCode
-from stretto.base.fsm import Table
-from stretto.state import lifecycle
+from stretto.base.fsm import TransitionTable
+from stretto.state.rows import lifecycle
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "lifecycle.md"
 
@@ -20,7 +20,7 @@ HEAD = """# Lifecycles
 This page shows the state machines of pods, units and PodGroups. It is for operators who read states in
 `stretto explain` and in the metrics, and for contributors who change a transition.
 
-`make diagrams` generates the diagrams and tables below from `src/stretto/state/lifecycle.py`, and a test
+`make diagrams` generates the diagrams and tables below from `src/stretto/state/rows/lifecycle.py`, and a test
 compares both. To change a transition, edit the table in the source and not this page.
 
 In the diagrams, a transition is written `FROM --> TO : EVENT`. For pods, `BIND` from any state other than
