@@ -1,4 +1,4 @@
-"""Draw docs/concepts/lifecycle.md from the transition tables, so that the picture cannot lie.
+"""Generate docs/concepts/lifecycle.md from the transition tables.
 
 python scripts/diagrams.py            write the document
 python scripts/diagrams.py --check    exit with 9 if the document is stale
@@ -17,17 +17,23 @@ TARGET = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "lifecycle.
 
 HEAD = """# Lifecycles
 
-Made by `make diagrams` from the tables in `src/stretto/state/rows/lifecycle.py`. Change the table,
-not this page; a test compares the two.
+This page shows the state machines of pods, units and PodGroups. It is for operators who read states in
+`stretto explain` and in the metrics, and for contributors who change a transition.
+
+`make diagrams` generates the diagrams and tables below from `src/stretto/state/rows/lifecycle.py`, and a test
+compares both. To change a transition, edit the table in the source and not this page.
+
+In the diagrams, a transition is written `FROM --> TO : EVENT`. For pods, `BIND` from any state other than
+`ASSUMED` means that another component has bound the pod.
 """
 
 
-def tables() -> list[TransitionTable[Enum, Enum]]:
+def tables() -> list[Table[Enum, Enum]]:
     """Every state machine of the lifecycle module, in the order of the source."""
-    return [value for value in vars(lifecycle).values() if isinstance(value, TransitionTable)]
+    return [value for value in vars(lifecycle).values() if isinstance(value, Table)]
 
 
-def section(table: TransitionTable[Enum, Enum]) -> Iterator[str]:
+def section(table: Table[Enum, Enum]) -> Iterator[str]:
     """One machine: its picture, then every move as a row."""
     title = table.name if table.name[0].isupper() else table.name.capitalize()
     yield f"\n## {title}\n\n```mermaid\n{table.mermaid()}```\n\n"
