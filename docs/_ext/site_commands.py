@@ -7,14 +7,15 @@ import click
 
 from site_source import comments_of, first_sentence
 from stretto.base import errors
-from stretto.cli.main import VERBS, cli
+from stretto.cli.main import cli
 
 
 def commands() -> list[str]:
     """Every verb with its usage, text and options."""
     lines: list[str] = []
-    for name in VERBS:
-        command = cli.get_command(click.Context(cli), name)
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
         if command is not None:
             lines += _command(command, f"stretto {name}", 2)
     return lines

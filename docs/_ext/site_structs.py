@@ -20,8 +20,6 @@ FORMS = {
     "stretto.plan/v1": "stretto.sim.plan:PlanReport",
     "stretto.doctor/v1": "stretto.explain.doctor:Checkup",
     "stretto.compare/v1": "stretto.sim.compare:Comparison",
-    "stretto.conformance/v1": "stretto.lab.conformance:Report",
-    "stretto.bench.engine/v1": "stretto.lab.engine:EngineResult",
 }
 
 Struct = type[msgspec.Struct]
