@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Iterator
 
 import click
-
 from site_source import comments_of, first_sentence
+
 from stretto.base import errors
 from stretto.cli.main import cli
 
@@ -37,7 +37,7 @@ def _command(command: click.Command, name: str, level: int) -> Iterator[str]:
 
 
 def _help(text: str) -> Iterator[str]:
-    """Paragraphs as they are; those marked with ``\\b`` keep their lines."""
+    """Paragraphs as they are; those that click must not wrap keep their lines."""
     for paragraph in inspect.cleandoc(text).split("\n\n"):
         if paragraph.startswith("\b"):
             yield from ["", "```text", *paragraph.splitlines()[1:], "```", ""]

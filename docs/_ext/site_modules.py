@@ -85,9 +85,7 @@ def _functions(node: ast.ClassDef) -> list[Function]:
     return [each for each in node.body if isinstance(each, Function)]
 
 
-def _field(
-    field: ast.stmt, comments: dict[tuple[str, str], str], owner: str
-) -> Iterator[str]:
+def _field(field: ast.stmt, comments: dict[tuple[str, str], str], owner: str) -> Iterator[str]:
     """An annotated field or an enum's member, with its comment."""
     if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
         name, kind = field.target.id, ast.unparse(field.annotation)

@@ -1,6 +1,7 @@
 """What a profile may name, from the code: named profiles, plugins, default filters and scores."""
 
 from site_source import first_sentence
+
 from stretto.framework.contract import FilterRule, ScoreRule
 from stretto.framework.plugins.table import RULES
 from stretto.framework.profile import PROFILES, load_profile
@@ -9,7 +10,10 @@ from stretto.framework.profile_form import DEFAULT_FILTERS, DEFAULT_SCORES
 
 def plugins() -> list[str]:
     """Every plugin: what it extends, its place in the default profile, its sentence."""
-    lines = ["| plugin | filter | score | default weight | meaning |", "| --- | --- | --- | --- | --- |"]
+    lines = [
+        "| plugin | filter | score | default weight | meaning |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for name, rule in RULES.items():
         filters = "default" if name in DEFAULT_FILTERS else "yes"
         cells = (
@@ -31,5 +35,7 @@ def profiles() -> list[str]:
         scores = ", ".join(f"`{rule.NAME}` ×{weight}" for rule, weight in found.scores)
         if found.exact:
             scores = "kube-scheduler's default plugins and weights"
-        lines.append(f"| `{name}` | {scores} | `{found.ties.value}` | `{found.device_pick.name.lower()}` |")
+        lines.append(
+            f"| `{name}` | {scores} | `{found.ties.value}` | `{found.device_pick.name.lower()}` |"
+        )
     return lines

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any
 
 import msgspec
-
 from site_source import comments_of, first_sentence
 
 #: JSON forms with a published schema: name of the form to ``module:Struct``.
@@ -54,7 +53,7 @@ def tables(place: str) -> list[str]:
     """A struct and all structs below it, one table each, the outermost first."""
     lines: list[str] = []
     for struct in _reachable(struct_of(place)):
-        lines += [f"### {struct.__name__}", "", first_sentence(struct.__doc__), ""]
+        lines += [f"## {struct.__name__}", "", first_sentence(struct.__doc__), ""]
         lines += ["| key | type | default | meaning |", "| --- | --- | --- | --- |"]
         hints = typing.get_type_hints(struct)
         for field in msgspec.structs.fields(struct):

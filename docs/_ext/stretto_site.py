@@ -35,9 +35,7 @@ def read_source(app: Sphinx, name: str, content: list[str]) -> None:
     page = Path(app.env.doc2path(name))
     text = with_includes(with_links(content[0], page.parent, page.parent), page)
     text = _MERMAID.sub(_folded, text)
-    content[0] = _GENERATED.sub(
-        lambda match: "\n".join(MAKERS[match[1]](*match[2].split())), text
-    )
+    content[0] = _GENERATED.sub(lambda match: "\n".join(MAKERS[match[1]](*match[2].split())), text)
 
 
 def _folded(match: re.Match[str]) -> str:

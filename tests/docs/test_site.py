@@ -66,12 +66,11 @@ def test_every_label_and_annotation_is_documented(repo_root: Path) -> None:
 
 
 def test_every_key_of_a_profile_is_documented(repo_root: Path) -> None:
-    pages = ("docs/reference/profile.md", "docs/guides/plugins.md")
-    page = "\n".join((repo_root / name).read_text(encoding="utf-8") for name in pages)
+    page = (repo_root / "docs/reference/profile.md").read_text(encoding="utf-8")
     keys = set()
     for source in (repo_root / "src/stretto/framework").rglob("*.py"):
         text = source.read_text(encoding="utf-8")
-        if "read.mapping(" in text:
+        if "read.mapping(" in text and "plugins" not in source.parts:
             tables = r"^_(?:OWN_KEYS|KEYS|PROTECTED|PROFILE|PASSIVE): Final = \((.*?)\)$"
             for table in re.findall(tables, text, re.MULTILINE | re.DOTALL):
                 keys |= set(re.findall(r"\"(\w+)\"", table))
