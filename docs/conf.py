@@ -25,7 +25,7 @@ nitpick_ignore_regex = [(r"py:.*", r".*")]
 # Several classes have a field called ``type``, which is Python's word too.
 suppress_warnings = ["ref.python"]
 add_module_names = False
-maximum_signature_line_length = 80
+maximum_signature_line_length = 100
 toc_object_entries_show_parents = "hide"
 
 copybutton_prompt_text = "$ "

@@ -133,9 +133,9 @@ def schema(form: str) -> str:
 def schemas() -> list[str]:
     """Every published form: a link to its schema, and the schema itself."""
     lines: list[str] = []
-    for form in FORMS:
+    for form, place in FORMS.items():
         name = file_of(form)
-        lines += [f"## {form}", "", first_sentence(struct_of(FORMS[form]).__doc__), ""]
+        lines += [f"## {form}", "", first_sentence(struct_of(place).__doc__), ""]
         lines += [f'<a href="../schemas/{name}">{name}</a>', ""]
         lines += ["<details><summary>Show the schema</summary>", "", "```json"]
         lines += [*schema(form).splitlines(), "```", "", "</details>", ""]
