@@ -9,6 +9,9 @@ from site_source import comments_of, first_sentence
 from stretto.base import errors
 from stretto.cli.main import cli
 
+#: Meanings of the two codes that need no comment in the code.
+PLAIN = {errors.ExitCode.OK: "Success.", errors.ExitCode.ERROR: "Any other error."}
+
 
 def commands() -> list[str]:
     """Every verb with its usage, text and options."""
@@ -77,7 +80,7 @@ def exit_codes() -> list[str]:
     for code in errors.ExitCode:
         meaning = comments.get(("ExitCode", code.name), "")
         ending = [kind for kind in kinds if kind.exit_code is code]
-        meaning = meaning or (first_sentence(ending[0].__doc__) if ending else "")
+        meaning = meaning or PLAIN.get(code) or first_sentence(ending[0].__doc__)
         named = ", ".join(f"`{kind.__name__}`" for kind in ending)
         lines.append(f"| {int(code)} | `{code.name}` | {meaning} | {named} |")
     return lines
