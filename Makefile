@@ -106,15 +106,15 @@ test-all: test ## Run the long tests too (properties with many examples, full pr
 
 .PHONY: kube-tools
 kube-tools: $(VENV)/.installed ## Build etcd, Kubernetes, kwok and helm into the user's cache folder (once, ten minutes)
-	@$(PY) -m stretto.lab.kube.tools $(PROGRAMS)
+	@$(PY) -m stretto_lab.control_plane.tools $(PROGRAMS)
 
 .PHONY: test-kube
 test-kube: kernels kube-tools ## Run what needs a real API server: the contract, faults, the scheduler in a cluster
-	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/kube
+	@MARKS="kube and not slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube 600 --timeout 240 tests/contract tests/e2e
 
 .PHONY: test-kube-all
 test-kube-all: test-kube ## Run what takes minutes on a real API server too: 5,000 pods at once, nodes that go
-	@MARKS="kube and slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube-slow 900 --timeout 600 tests/contract tests/kube
+	@MARKS="kube and slow" HYPOTHESIS_PROFILE=server $(FAMILY) kube-slow 900 --timeout 600 tests/contract tests/e2e
 
 .PHONY: chaos
 chaos: $(VENV)/.installed ## Run the fault simulator: make chaos SEEDS=200 STEPS=400

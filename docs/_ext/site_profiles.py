@@ -2,10 +2,10 @@
 
 from site_source import first_sentence
 
-from stretto.framework.contract import FilterRule, ScoreRule
+from stretto.framework.contract.rule import FilterRule, ScoreRule
 from stretto.framework.plugins.table import RULES
-from stretto.framework.profile import PROFILES, load_profile
-from stretto.framework.profile_form import DEFAULT_FILTERS, DEFAULT_SCORES
+from stretto.framework.profile.profile import PROFILES, load_profile
+from stretto.framework.profile.kube_config import DEFAULT_FILTERS, DEFAULT_SCORES
 
 
 def plugins() -> list[str]:

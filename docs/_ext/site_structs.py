@@ -11,14 +11,14 @@ from site_source import comments_of, first_sentence
 
 #: JSON forms with a published schema: name of the form to ``module:Struct``.
 FORMS = {
-    "scenario": "stretto.inputs.scenario_schema:ScenarioFile",
+    "scenario": "stretto.inputs.scenario.schema:ScenarioFile",
     "stretto.run/v1": "stretto.sim.report:RunReport",
-    "stretto.explain/v1": "stretto.explain.why:Explanation",
-    "stretto.explain/v1 (pod and node)": "stretto.explain.why:NodeExplanation",
+    "stretto.explain/v1": "stretto.explain.why.why:Explanation",
+    "stretto.explain/v1 (pod and node)": "stretto.explain.why.why:NodeExplanation",
     "stretto.story/v1": "stretto.explain.story:Story",
-    "stretto.plan/v1": "stretto.sim.plan:PlanReport",
-    "stretto.doctor/v1": "stretto.explain.doctor:Checkup",
-    "stretto.compare/v1": "stretto.sim.compare:Comparison",
+    "stretto.plan/v1": "stretto.sim.history.plan:PlanReport",
+    "stretto.doctor/v1": "stretto.explain.doctor.doctor:Checkup",
+    "stretto.compare/v1": "stretto.sim.comparison.seeds:Comparison",
 }
 
 Struct = type[msgspec.Struct]
