@@ -28,12 +28,12 @@ In the diagrams, a transition is written `FROM --> TO : EVENT`. For pods, `BIND`
 """
 
 
-def tables() -> list[Table[Enum, Enum]]:
+def tables() -> list[TransitionTable[Enum, Enum]]:
     """Every state machine of the lifecycle module, in the order of the source."""
-    return [value for value in vars(lifecycle).values() if isinstance(value, Table)]
+    return [value for value in vars(lifecycle).values() if isinstance(value, TransitionTable)]
 
 
-def section(table: Table[Enum, Enum]) -> Iterator[str]:
+def section(table: TransitionTable[Enum, Enum]) -> Iterator[str]:
     """One machine: its picture, then every move as a row."""
     title = table.name if table.name[0].isupper() else table.name.capitalize()
     yield f"\n## {title}\n\n```mermaid\n{table.mermaid()}```\n\n"
