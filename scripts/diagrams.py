@@ -17,14 +17,14 @@ TARGET = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "lifecycle.
 
 HEAD = """# Lifecycles
 
-This page shows the state machines of pods, units and PodGroups. It is for operators who read states in
-`stretto explain` and in the metrics, and for contributors who change a transition.
+This page shows the state machines of pods, units and PodGroups. It is for operators who read
+states in `stretto explain` and in the metrics, and for contributors who change a transition.
 
-`make diagrams` generates the diagrams and tables below from `src/stretto/state/rows/lifecycle.py`, and a test
-compares both. To change a transition, edit the table in the source and not this page.
+`make diagrams` generates the diagrams and tables below from `src/stretto/state/rows/lifecycle.py`,
+and a test compares both. To change a transition, edit the table in the source and not this page.
 
-In the diagrams, a transition is written `FROM --> TO : EVENT`. For pods, `BIND` from any state other than
-`ASSUMED` means that another component has bound the pod.
+In the diagrams, a transition is written `FROM --> TO : EVENT`. For pods, `BIND` from any state
+other than `ASSUMED` means that another component has bound the pod.
 """
 
 
