@@ -23,7 +23,7 @@ from stretto.daemons.roles.dispatcher import DispatcherPlane, DispatcherRoleConf
 from stretto.daemons.roles.shard import ShardConfig, ShardPlane
 from stretto.daemons.scheduler import plane_config
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.plane import Plane, PlaneConfig
 from stretto.state.victims.rules import PreemptionRules
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.render import render

@@ -11,7 +11,7 @@ from stretto.control.queues.config import QueueConfig, dispatcher_config
 from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.framework.engine.runtime import Runtime
 from stretto.framework.profile.profile import load_profile
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.plane import Plane, PlaneConfig, Step
 from stretto.state.work.claims import ConflictCause
 from stretto.stores.faulty.odds import FaultOdds
 from stretto.stores.faulty.store import FaultyStore

@@ -18,7 +18,7 @@ from stretto.control.queues.config import DispatcherConfig, QueueConfig
 from stretto.framework.profile.profile import Profile
 from stretto.inputs.neutral.fleet import FleetNode
 from stretto.inputs.objects.objects import node_body
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.plane import Plane, PlaneConfig
 from stretto.state.cluster.cluster import ClusterConfig
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.store import Replies, WriteOutcome

@@ -10,7 +10,7 @@ from typing import Final
 from stretto.api.wire.kinds import Kind
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Crash
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.plane import Plane, PlaneConfig
 from stretto.state.work.claims import Plan
 from stretto.stores.faulty.odds import NO_FAULTS
 from stretto.stores.faulty.store import FaultyStore

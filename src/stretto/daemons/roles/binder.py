@@ -29,7 +29,7 @@ from stretto.control.scheduler.shard import Shard
 from stretto.daemons.roles.decided_engine import DecidedEngine, NamedVictimFinder
 from stretto.daemons.roles.delays import backoff_after
 from stretto.daemons.roles.store_view import SCALE, StoreView, UnboundPod
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.plane import Plane, PlaneConfig, Step
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.work.units import SetbackReason
 from stretto.stores.store import (

@@ -11,7 +11,7 @@ from stretto.api.types.handover_annotations import HandoverState
 from stretto.base.clock import Clock
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.daemons.roles.store_view import StoreView
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.plane import Plane, PlaneConfig
 from stretto.stores.store import Store
 
 

@@ -27,7 +27,7 @@ from stretto.daemons.roles.fleet_liveness import DEAD_AFTER, ShardFleet
 from stretto.daemons.roles.reclaim import QueueReclaim
 from stretto.daemons.roles.share_writer import NodeShareWriter
 from stretto.daemons.roles.store_view import StoreView, UnboundPod
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.plane import Plane, PlaneConfig
 from stretto.state.rows.lifecycle import PodEvent, step_pods
 from stretto.state.work.claims import ConflictCause
 from stretto.state.work.units import Cure, Dispatch, Unit, UnitKind

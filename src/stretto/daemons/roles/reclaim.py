@@ -15,7 +15,7 @@ from typing import Final
 from stretto.control.queues.tree import QueueBranch
 from stretto.control.queues.usage import QueueUsage
 from stretto.daemons.roles.store_view import StoreView
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.state.victims.reclaim_view import ReclaimView
 from stretto.state.work.units import Dispatch, Setback, Unit
 

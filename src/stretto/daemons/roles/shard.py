@@ -37,7 +37,7 @@ from stretto.daemons.roles.delays import backoff_after
 from stretto.daemons.roles.fleet_liveness import BEAT_EVERY, ShardHeartbeat
 from stretto.daemons.roles.links import PlacementReasons
 from stretto.daemons.roles.store_view import StoreView, UnboundPod
-from stretto.plane import Plane, PlaneConfig, Step
+from stretto.plane.plane import Plane, PlaneConfig, Step
 from stretto.state.rows.lifecycle import UnitState
 from stretto.state.rows.slots import BLOCK
 from stretto.state.work.units import DEFAULT_QUEUE, Setback, SetbackReason, Unit, UnitKind

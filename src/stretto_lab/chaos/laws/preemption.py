@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from stretto.plane import Plane, Step
+from stretto.plane.plane import Plane, Step
 from stretto.state.queries.invariants import InvariantBreach
 from stretto.state.victims.rules import NOBODY, PreemptionRules
 from stretto.state.work.claims import UnitPreemption
