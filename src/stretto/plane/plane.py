@@ -1,201 +1,240 @@
-"""The plane: the one place where the parts are joined. It has no logic of its own.
+"""The plane: a whole scheduler over one store.
 
     store.watch → pump → cluster → dispatcher → shards → binder → store.bind
 
-``step`` passes one batch along that way and says whether anything moved. The same plane runs in
-real time, in virtual time and under the fault simulator: clock, chance, store and failpoints are
-arguments.
+``STEP`` lists the stages of a step in order. A role that runs only a part of the scheduler chooses
+its parts and its stages by a ``Wiring``. The same plane runs in real time, in virtual time and
+under the fault simulator: clock, randomness, store and failpoints are arguments.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from functools import partial
-from typing import NamedTuple
+from enum import Enum, auto
+from typing import Final, NamedTuple
 
 import msgspec
 
 from stretto.base.clock import Clock
 from stretto.base.failpoints import Failpoint, no_failpoint
-from stretto.base.rng import Rng
-from stretto.control.binder.binder import Binder, Refusals
-from stretto.control.binder.conflicts import PlanJudge
+from stretto.control.binder.binder import Refusals
 from stretto.control.controllers.overcommit_relief import OvercommitEviction
 from stretto.control.controllers.rescheduler import Rescheduler
 from stretto.control.controllers.reservations import Reservations
 from stretto.control.dispatcher.dispatcher import Dispatcher
 from stretto.control.dispatcher.waiting.failures import UnitFailure
-from stretto.control.eviction.evictor import Evictor
-from stretto.control.eviction.judge import PreemptionJudge
-from stretto.control.eviction.parity_judge import ParityJudge, ParityPreemptionJudge
 from stretto.control.pump import Pump
-from stretto.control.queues.config import DispatcherConfig, dispatcher_config
+from stretto.control.queues.config import dispatcher_config
 from stretto.control.reporting.held_back import LimitedPods
-from stretto.control.reporting.reporter import ReportConfig, Reporter
+from stretto.control.reporting.reporter import Reporter, ReportSources
 from stretto.control.reporting.statuses import StatusWriter
 from stretto.control.reporting.verdicts import ClassVerdicts
-from stretto.control.scheduler.loop import BATCH, SchedulingLoop
+from stretto.control.scheduler.loop import SchedulingLoop
 from stretto.control.scheduler.partition import Partitions
-from stretto.control.scheduler.preemption import ShardPreemption
 from stretto.control.scheduler.shard import Shard
 from stretto.control.scheduler.sub_clusters import sub_clusters_of
-from stretto.framework.affinity.recheck import ClaimRecheck
 from stretto.framework.engine.runtime import CompiledProfile
-from stretto.framework.kernels.tiers import kernel
-from stretto.framework.placers import PlacerFactory
 from stretto.framework.preemption.explain import MessageSuffixes
-from stretto.framework.profile.profile import Profile
+from stretto.plane.config import Observer, PlaneConfig, Step, Witness
+from stretto.plane.factory import PartFactory
 from stretto.state.cluster.cluster import Cluster, ClusterConfig
 from stretto.state.queries.pool import Pool
 from stretto.state.victims.budgets import BudgetLedger
-from stretto.state.victims.reclaim_view import ReclaimView
-from stretto.state.work.changes import ClusterChanges
+from stretto.state.victims.reclaim_view import FitQuestions, ReclaimView
 from stretto.state.work.claims import Plan, Verdict
 from stretto.state.work.units import Units
 from stretto.stores.store import Store
 
 
-class PlaneConfig(msgspec.Struct, frozen=True):
-    """What a plane is built from."""
+class Part(Enum):
+    """Parts that a role may leave to another process."""
 
-    #: The rules, tie rule, modes and delays.
-    profile: Profile
-    #: Number of scheduler shards.
-    shards: int = 1
-    #: How the cluster is modelled.
-    cluster: ClusterConfig = ClusterConfig()
-    #: Queues and the forming of units; ``None`` takes what the profile says of retries and gangs.
-    dispatcher: DispatcherConfig | None = None
-    #: Seed of every draw the plane makes.
-    seed: int = 0
-    #: Kernel tier: ``auto``, ``numba`` or ``numpy``.
-    tier: str = "auto"
-    #: Pods a shard places in one cycle.
-    batch: int = BATCH
-    #: Whether shards try nodes of their own first.
-    partition: bool = True
-    #: Seconds between comparisons with a fresh list; infinity where the store loses nothing.
-    compare_every: float = float("inf")
-    #: What is told in the store of pods that wait; ``None`` tells nothing.
-    report: ReportConfig | None = None
+    RESCHEDULER = auto()
+    OVERCOMMIT_EVICTION = auto()
+    REPORTER = auto()
+    STATUSES = auto()
 
 
-class Step(NamedTuple):
-    """What one step did, for observers."""
-
-    #: Clock time of the step, in seconds.
-    now: float
-    #: What the shards proposed.
-    plans: Sequence[Plan]
-    #: What the binder said, one verdict a plan.
-    verdicts: Sequence[Verdict]
-    #: Claims that the store refused or that were found void by reading back.
-    refusals: Refusals
-    #: Units given up on for good, with the reason.
-    failed: Sequence[UnitFailure]
+ALL_PARTS: Final = frozenset(Part)
+"""What the scheduler in one process runs."""
 
 
-Observer = Callable[[Step], None]
-"""Told of every step that did something."""
-Witness = Callable[[ClusterChanges, float], None]
-"""Told of a batch of changes at a clock time, before they are forgotten."""
+class StepWork:
+    """What the stages of one step pass on."""
+
+    __slots__ = ("failed", "moved", "now", "plans", "refusals", "verdicts")
+
+    def __init__(self, now: float, *, moved: bool) -> None:
+        """Start a step at a clock time."""
+        #: Clock time of the step, in seconds.
+        self.now = now
+        #: Whether anything moved.
+        self.moved = moved
+        #: Claims that the store refused, or that a read-back found void.
+        self.refusals: Refusals = []
+        #: The plans of the shards.
+        self.plans: list[Plan] = []
+        #: The binder's answers, one verdict per plan.
+        self.verdicts: list[Verdict] = []
+        #: Units that failed for good.
+        self.failed: Sequence[UnitFailure] = ()
+
+    def note(self, *, moved: bool) -> None:
+        """Record that something moved."""
+        self.moved = self.moved or moved
+
+
+class Stage(NamedTuple):
+    """One stage of a step."""
+
+    #: Its name, for the diagram in ARCHITECTURE.md.
+    name: str
+    #: Does the stage's work.
+    run: Callable[["Plane", StepWork], None]
+    #: Whether it runs before the store is read, and also before the first list is complete.
+    before_sync: bool = False
+
+
+class Wiring(NamedTuple):
+    """How the plane of a role differs from the scheduler in one process."""
+
+    #: The optional parts that it has.
+    parts: frozenset[Part] = ALL_PARTS
+    #: The stages of its step; empty for ``STEP``.
+    stages: tuple[Stage, ...] = ()
+    #: Whether it evicts pods itself.
+    evicts: bool = True
+    #: Makes the loop of a shard for a sub-cluster; ``None`` for the plane's own.
+    make_loop: Callable[["Plane", int, str], SchedulingLoop] | None = None
+    #: Clock times at which the role has work although no event comes.
+    timers: tuple[Callable[[], float], ...] = ()
 
 
 class Plane:
-    """One scheduler, whole: pump, dispatcher, shards and binder over one store."""
+    """One scheduler: pump, dispatcher, shards and binder over one store."""
 
     def __init__(
-        self, config: PlaneConfig, store: Store, clock: Clock, failpoint: Failpoint = no_failpoint
+        self,
+        config: PlaneConfig,
+        store: Store,
+        clock: Clock,
+        failpoint: Failpoint = no_failpoint,
+        wiring: Wiring = Wiring(),  # noqa: B008  (a frozen value)
     ) -> None:
-        """Build the parts; nothing is read before the first step."""
-        #: What it was built from.
+        """Build the parts; the store is not read before the first step."""
+        #: What the plane is built from.
         self.config = config
-        #: The store it reads and writes.
+        #: The store that it reads and writes.
         self.store = store
-        #: Its time.
+        #: Its clock.
         self.clock = clock
-        for rule in config.profile.outside:
-            rule.clock = clock
-        names = config.cluster.scheduler_names.union(config.profile.scheduler_names)
-        shape = msgspec.structs.replace(
-            config.cluster, fan_out=config.shards, scheduler_names=names
-        )
-        #: The cluster as it is known.
-        self.cluster = Cluster(config.profile.shape(shape))
-        self.cluster.traits.ours = names if config.profile.preemption.spares_others else None
+        profile = config.profile
+        for rule in profile.outside:
+            rule.use_clock(clock)
+        #: The cluster state.
+        self.cluster = Cluster(profile.shape(_shape(config)))
         #: Every unit.
         self.units = Units()
-        #: The rules compiled, shared by the shards.
-        self.engine = CompiledProfile(config.profile, self.cluster)
-        #: Makes the shards' runtimes.
-        self.placers = PlacerFactory(self.engine, config.tier, self.units)
-        #: What tells sub-clusters apart; ``None`` where there are none.
-        self.sub_clusters = sub_clusters_of(config.profile, self.cluster)
+        #: The compiled profile, shared by the shards.
+        self.engine = CompiledProfile(profile, self.cluster)
+        #: Maps classes to sub-clusters; ``None`` without sub-clusters.
+        self.sub_clusters = sub_clusters_of(profile, self.cluster)
         #: Reads the store.
-        self.pump = Pump(store, self.cluster, failpoint, config.compare_every, config.profile.kinds)
-        #: Orders units and hands them out.
-        queues = config.dispatcher or dispatcher_config(config.profile)
-        pool = Pool(self.cluster)
-        self.dispatcher = Dispatcher(self.cluster.pods, self.units, queues, pool)
+        self.pump = Pump(store, self.cluster, failpoint, config.compare_every, profile.kinds)
+        #: Orders units and dispatches them.
+        self.dispatcher = Dispatcher(
+            self.cluster.pods,
+            self.units,
+            config.dispatcher or dispatcher_config(profile),
+            Pool(self.cluster),
+        )
         #: What is left of the disruption budgets.
         self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
-        #: Places pods.
-        self.shards: list[Shard] = []
-        self._listen()
+        self._wiring = wiring
         self._failpoint = failpoint
-        self._rng = Rng(config.seed)
-        self._partitions = Partitions(self.dispatcher.shares)
-        #: Judges and binds.
-        self.binder = self._new_binder()
+        #: Makes the parts that a restart replaces.
+        self.factory = PartFactory(
+            config=config,
+            cluster=self.cluster,
+            units=self.units,
+            engine=self.engine,
+            budgets=self.budgets,
+            store=store,
+            clock=clock,
+            failpoint=failpoint,
+            evicts=wiring.evicts,
+        )
+        #: Checks plans and binds pods.
+        self.binder = self.factory.binder()
+        #: Evicts pods, and holds their capacity for the claims that wait for it.
+        self.evictor = self.factory.evictor()
+        #: What reclaim asks about nodes.
+        self.floor = ReclaimView(
+            self.cluster, profile.preemption, self.fit_questions(), self.budgets
+        )
         self._begin_controllers()
-        #: Asks pods to leave, and keeps the room of those who wait for it.
-        self.evictor = self._new_evictor()
-        #: What the reclaim of queues' guarantees may ask of nodes.
-        rules, eligible = config.profile.preemption, self.engine.is_eligible
-        self.floor = ReclaimView(self.cluster, rules, eligible, self._probe, self.budgets)
-        self.floor.would_fit = lambda *of: self.evictor.would_fit(*of)  # noqa: PLW0108 - a restart makes a new evictor
+        self._begin_reports()
+        self._partitions = Partitions(self.dispatcher.shares)
+        self._stages = wiring.stages or STEP
+        #: The shards.
+        self.shards: list[Shard] = []
         for _ in range(config.shards):
             self.add_shard()
 
-    def _listen(self) -> None:
-        """Who is told of what happens, and who tells it in the store."""
-        #: Told of every step that did something.
-        self.observers: list[Observer] = []
-        #: Told of every batch of changes.
-        self.witnesses: list[Witness] = []
-        #: What nodes say to classes that wait: for events, metrics and stories.
-        self.verdicts = ClassVerdicts(self.engine)
-        #: Tells in the store what waits and why; ``None`` where nobody wants to be told.
-        self.reporter: Reporter | None = None
-        #: Tells in the store how Queues and PodGroups fare; ``None`` like the reporter.
-        self.statuses: StatusWriter | None = None
-        if self.config.report is not None:
-            self.reporter = Reporter(
-                self.cluster, self.units, self.verdicts, self.store, self.config.report
-            )
-            self.reporter.preemption = MessageSuffixes(self.engine, self.budgets).of
-            self.reporter.held_back = LimitedPods(
-                self.cluster.pods, self.units, self.dispatcher.views
-            )
-            self.statuses = StatusWriter(self.cluster, self.units, self.dispatcher, self.store)
-            self.statuses.unanswered_rows = lambda: self.binder.unanswered_rows()  # noqa: PLW0108 - a restart makes a new binder
-
     def _begin_controllers(self) -> None:
-        """What looks after pods that are placed, now and then."""
-        cluster, profile = self.cluster, self.config.profile
-        #: Times kept places out.
+        """The controllers that look after placed pods."""
+        cluster, profile, parts = self.cluster, self.config.profile, self._wiring.parts
+        #: Ends reservations that are out of time.
         self.reservations = Reservations(cluster, self.store)
-        #: Moves pods so that whole GPUs or nodes come free.
+        #: Moves pods so that whole GPUs or nodes become free.
         self.rescheduler = Rescheduler(cluster, self.units, self.store, self.budgets)
-        self.rescheduler.run(
-            profile.rescheduling, lambda: self.evictor, self.clock, self.config.tier
-        )
-        self.witnesses += [self.reservations.witness, self.rescheduler.witness]
-        #: Has pods that do not run yet leave nodes that give more than they have.
+        moves = profile.rescheduling if Part.RESCHEDULER in parts else None
+        self.rescheduler.run(moves, lambda: self.evictor, self.clock, self.config.tier)
+        #: Evicts pods that do not run yet from over-committed nodes.
         self.relief = OvercommitEviction(cluster, self.store, self.clock, lambda: self.evictor)
-        self.relief.run(profile.relief, self.clock.monotonic())
+        relief = profile.relief if Part.OVERCOMMIT_EVICTION in parts else None
+        self.relief.run(relief, self.clock.monotonic())
         self._controllers = (self.reservations, self.rescheduler, self.relief)
 
-    # ------------------------------------------------------------ parts that may be replaced
+    def _begin_reports(self) -> None:
+        """Observers, and the parts that write events, conditions and statuses."""
+        #: Called after each step that did something.
+        self.observers: list[Observer] = []
+        #: Called with each batch of changes.
+        self.witnesses: list[Witness] = [self.reservations.witness, self.rescheduler.witness]
+        #: The answers of all nodes to pending classes: for events, metrics and stories.
+        self.verdicts = ClassVerdicts(self.engine)
+        #: Writes conditions and events of pending pods; ``None`` when the plane reports nothing.
+        self.reporter: Reporter | None = None
+        #: Writes statuses of Queues and PodGroups; ``None`` when the plane reports nothing.
+        self.statuses: StatusWriter | None = None
+        report, parts = self.config.report, self._wiring.parts
+        if report is None:
+            return
+        if Part.REPORTER in parts:
+            sources = ReportSources(
+                self.verdicts,
+                MessageSuffixes(self.engine, self.budgets).of,
+                LimitedPods(self.cluster.pods, self.units, self.dispatcher.views),
+            )
+            self.reporter = Reporter(self.cluster, self.units, sources, self.store, report)
+        if Part.STATUSES in parts:
+            self.statuses = StatusWriter(
+                self.cluster,
+                self.units,
+                self.dispatcher,
+                self.store,
+                lambda: self.binder.unanswered_rows(),
+            )
+
+    def fit_questions(self) -> FitQuestions:
+        """What the engine answers about fits; it survives restarts of evictor and shards."""
+        return FitQuestions(
+            self.engine.is_eligible,
+            self._probe,
+            lambda row, slot, gone: self.evictor.would_fit(row, slot, gone),
+        )
+
+    # ------------------------------------------------------------ replaceable parts
 
     def add_shard(self) -> Shard:
         """Start one more shard."""
@@ -206,123 +245,95 @@ class Plane:
         return shard
 
     def restart_shard(self, number: int, now: float) -> None:
-        """A shard has died: its work is handed out again, and a fresh one takes its number."""
+        """Replace a dead shard; the dispatcher dispatches its work again."""
         self.dispatcher.remove_shard(number, now)
         self.shards = [s if s.number != number else self._new_shard(number) for s in self.shards]
         self.dispatcher.add_shard(number)
 
     def restart_binder(self, now: float) -> None:
-        """The binder has died: a new one reads back whatever is assumed.
+        """Replace a dead binder; the new one reads back every assumed claim.
 
-        Plans that were on their way and verdicts that nobody heard are lost with it, so whatever
-        the shards had been handed is handed out again.
+        Plans in transit and unread verdicts are lost, so the dispatcher dispatches again everything
+        that the shards had.
         """
-        self.binder = self._new_binder()
-        self.evictor = self._new_evictor()
+        self.binder = self.factory.binder()
+        self.evictor = self.factory.evictor()
         self.dispatcher.binder_lost(now)
         for number in [shard.number for shard in self.shards]:
             self.restart_shard(number, now)
 
     def _new_shard(self, number: int) -> Shard:
-        return Shard(number, partial(self._new_loop, number), self.sub_clusters, self.clock)
-
-    def _new_loop(self, number: int, sub_cluster: str) -> SchedulingLoop:
-        whose = ("loop", sub_cluster) if sub_cluster else ()
-        runtime = self.placers.new(self._rng.child("shard", number, *whose))
-        loop = SchedulingLoop(number, runtime, self.cluster.pods, self.engine.cures_of)
-        loop.sub_cluster = sub_cluster
-        if self.config.profile.preemption.enabled:
-            finder = self.placers.finder(runtime, self.budgets, self.clock)
-            loop.preempting = ShardPreemption(self.cluster, self.units, finder, self.clock)
-        return loop
-
-    def _new_binder(self) -> Binder:
-        profile, law = self.config.profile, self.placers.law()
-        if law is not None:
-            judge: PlanJudge = ParityJudge(self.cluster, law, profile.commit)
-        else:
-            referee = self._new_referee()
-            eligible = self.engine.is_eligible
-            judge = PlanJudge(self.cluster, eligible, profile.conflicts, profile.commit, referee)
-        volumes = judge.volumes = self.placers.volumes()
-        binder = Binder(self.cluster, self.units, self.store, judge, self._failpoint)
-        late = volumes.choice if volumes is not None else None
-        binder.volumes.late = law.volumes_of if law is not None else late
-        binder.volumes.patience = profile.volume_patience
-        return binder
-
-    def _new_referee(self) -> ClaimRecheck:
-        return ClaimRecheck(self.engine.between, self.cluster, kernel(self.config.tier).recheck)
-
-    def _new_evictor(self) -> Evictor:
-        rules, law = self.config.profile.preemption, self.placers.law()
-        if law is not None:
-            judge: PreemptionJudge = ParityPreemptionJudge(
-                self.cluster, self.units, law, rules, self.budgets
+        make = self._wiring.make_loop
+        if make is None:
+            return Shard(
+                number,
+                lambda sub_cluster: self.factory.loop(number, sub_cluster),
+                self.sub_clusters,
+                self.clock,
             )
-        else:
-            eligible = self.engine.is_eligible
-            judge = PreemptionJudge(self.cluster, self.units, eligible, rules, self.budgets)
-            judge.between, judge.volumes = self._new_referee(), self.placers.volumes()
-        return Evictor(self.cluster, self.units, self.store, judge, self._failpoint)
+        return Shard(number, lambda sub_cluster: make(self, number, sub_cluster), None, self.clock)
 
-    # ------------------------------------------------------------ the walk
+    # ------------------------------------------------------------ a step
 
     def step(self) -> bool:
-        """Pass one batch along the way; False when nothing moved."""
-        now = self.clock.monotonic()
-        moved = self.pump.poll(now) > 0
+        """Run every stage once; False when nothing moved."""
+        work = StepWork(self.clock.monotonic(), moved=False)
+        for stage in self._stages:
+            if stage.before_sync:
+                stage.run(self, work)
+        work.note(moved=self.pump.poll(work.now) > 0)
         if not self.pump.synced:
-            return moved
-        refusals = [*self.binder.resolve_unanswered(now), *self._settle_nominations(now)]
-        self.dispatcher.settle(refusals, now)
-        for controller in self._controllers:
-            controller.step(now)
-        self._absorb(now)
-        self.dispatcher.due(now)
-        self.engine.learn()
-        plans = self._plan(now)
-        verdicts = [self._commit(plan, now) for plan in plans]
-        for order in self.dispatcher.reclaim(self.floor, now):
-            self.evictor.order(order, now)
-        moved = self.evictor.send(now) or moved
-        failed = self.dispatcher.drain_failures()
-        if plans or refusals or failed:
-            report = Step(now, plans, verdicts, refusals, failed)
-            for observer in self.observers:
-                observer(report)
-        if self.reporter is not None:
-            self._report(self.reporter, plans, verdicts, failed, now)
-        return moved or bool(plans or refusals or failed)
+            return work.moved
+        for stage in self._stages:
+            if not stage.before_sync:
+                stage.run(self, work)
+        return work.moved
 
     def look(self) -> None:
-        """Take in what the store has, and decide nothing."""
+        """Read everything that the store has, and decide nothing."""
         now = self.clock.monotonic()
         while self.pump.poll(now):
-            self._absorb(now)
+            self.absorb(StepWork(now, moved=True))
 
     def run_until_idle(self, most_steps: int = 1_000_000) -> int:
-        """Step until nothing moves at this instant; returns the steps taken."""
+        """Step until nothing moves at this instant; returns the number of steps."""
         for steps in range(most_steps):
             if not self.step():
                 return steps
         return most_steps
 
     def next_due(self) -> float:
-        """Clock time at which there is something to do although no event comes."""
-        due = [lane.next_due() for lane in (self.reporter, self.statuses) if lane is not None]
+        """Clock time at which there is work although no event comes."""
+        due = [writer.next_due() for writer in (self.reporter, self.statuses) if writer is not None]
         due += [self.dispatcher.next_due(), self.binder.next_due(), self.pump.next_due()]
-        due += [each.next_due() for each in (self.evictor, *self._controllers)]
+        due += [part.next_due() for part in (self.evictor, *self._controllers)]
+        due += [timer() for timer in self._wiring.timers]
         return min(due)
 
     def close(self) -> None:
-        """Hear of binds under way and stop watching; the store is the caller's."""
+        """Read the answers of binds in flight and stop watching; the caller closes the store."""
         with closing(self.pump):
             self.binder.land(self.clock.monotonic())
 
-    def _absorb(self, now: float) -> None:
-        """Events to the dispatcher, and whoever they cure back to its queue."""
-        changes = self.cluster.changes
+    # ------------------------------------------------------------ stages
+
+    def settle_answers(self, work: StepWork) -> None:
+        """Late answers of binds and evictions: bind ripe claims, return void ones to their queue."""
+        refusals = list(self.binder.resolve_unanswered(work.now))
+        settled = self.evictor.settle(work.now)
+        refusals += [*settled.refused, *self.binder.bind_ready(settled.ripe, work.now)]
+        self.dispatcher.settle(refusals, work.now)
+        work.refusals = refusals
+        work.note(moved=bool(refusals))
+
+    def run_controllers(self, work: StepWork) -> None:
+        """Reservations, the rescheduler and the eviction from over-committed nodes."""
+        for controller in self._controllers:
+            controller.step(work.now)
+
+    def absorb(self, work: StepWork) -> None:
+        """Changes of the cluster to the dispatcher; units that they may cure go to their queue."""
+        changes, now = self.cluster.changes, work.now
         cures = changes.cures
         if changes:
             for witness in self.witnesses:
@@ -336,42 +347,38 @@ class Plane:
         self.dispatcher.wake(cures, self._probe, now)
         self._failpoint("dispatcher.absorbed")
 
-    def _report(
-        self,
-        reporter: Reporter,
-        plans: Sequence[Plan],
-        verdicts: Sequence[Verdict],
-        failed: Sequence[UnitFailure],
-        now: float,
-    ) -> None:
-        """Let the reporter hear what was decided, and write its next batch."""
-        reporter.given_up(failed)
-        for plan in plans:
-            reporter.set_back(plan.setbacks)
-        for verdict in verdicts:
-            reporter.placed(verdict.granted)
-        reporter.report(now, self.clock)
-        if self.statuses is not None:
-            self.statuses.report(now, self.clock)
+    def run_timers(self, work: StepWork) -> None:
+        """End back-offs, fail late gangs, retry units that have waited long."""
+        self.dispatcher.due(work.now)
 
-    def _probe(self, class_id: int) -> int:
-        """How many pods of a class fit at most, on the first shard's snapshot as it is now."""
-        return self.shards[0].room(class_id)
+    def partition(self, work: StepWork) -> None:
+        """Assign blocks of nodes to the shards."""
+        del work
+        if not self.config.partition or len(self.shards) < 2:
+            return
+        ledger, numbers = self.cluster.ledger, [shard.number for shard in self.shards]
+        owners = self._partitions.update(ledger.slots, numbers, ledger)
+        for shard in self.shards:
+            shard.follow(owners == shard.number)
 
-    def _plan(self, now: float) -> list[Plan]:
-        """Hand out units and let every loop of every shard make a plan on its own snapshot."""
-        self._follow_partitions()
-        room = self.dispatcher.room(self.config.batch, [(s.number, s.waiting) for s in self.shards])
-        handed = self.dispatcher.dispatch(now, room)
-        for shard, work in zip(self.shards, handed, strict=True):
-            shard.accept(work)
+    def schedule(self, work: StepWork) -> None:
+        """Dispatch units; each loop of each shard makes a plan on its own snapshot."""
+        self.engine.learn()
+        waiting = [(shard.number, shard.waiting) for shard in self.shards]
+        capacity = self.dispatcher.room(self.config.batch, waiting)
+        dispatched = self.dispatcher.dispatch(work.now, capacity)
+        for shard, units in zip(self.shards, dispatched, strict=True):
+            shard.accept(units)
         self._failpoint("dispatcher.handed-out")
-        plans = [plan for shard in self.shards for plan in shard.cycle(self.config.batch)]
+        work.plans = [plan for shard in self.shards for plan in shard.cycle(self.config.batch)]
+        work.note(moved=bool(work.plans))
         self._failpoint("shard.planned")
-        return plans
+
+    def bind(self, work: StepWork) -> None:
+        """Every plan through the binder, and its verdict back to the dispatcher."""
+        work.verdicts = [self._commit(plan, work.now) for plan in work.plans]
 
     def _commit(self, plan: Plan, now: float) -> Verdict:
-        """One plan through the binder, and its outcome back to the dispatcher."""
         verdict = self.binder.commit(plan.plain(), now)
         if plan.preemptions:
             verdict = self.evictor.commit(plan, verdict, now)
@@ -383,16 +390,78 @@ class Plane:
         self.dispatcher.settle(verdict.refused, now)
         return verdict
 
-    def _settle_nominations(self, now: float) -> Refusals:
-        """Bind the claims whose victims have gone; what is void goes back."""
-        settled = self.evictor.settle(now)
-        return [*settled.refused, *self.binder.bind_ready(settled.ripe, now)]
+    def reclaim(self, work: StepWork) -> None:
+        """Order evictions for queues below their guarantee and for broken gangs."""
+        for order in self.dispatcher.reclaim(self.floor, work.now):
+            self.evictor.order(order, work.now)
 
-    def _follow_partitions(self) -> None:
-        """Give each shard the blocks that are its own."""
-        if not self.config.partition or len(self.shards) < 2:
+    def evict(self, work: StepWork) -> None:
+        """Send the evictions that are due."""
+        work.note(moved=bool(self.evictor.send(work.now)))
+
+    def observe(self, work: StepWork) -> None:
+        """Collect failed units and call the observers."""
+        work.failed = self.dispatcher.drain_failures()
+        work.note(moved=bool(work.failed))
+        if work.plans or work.refusals or work.failed:
+            step = Step(work.now, work.plans, work.verdicts, work.refusals, work.failed)
+            for observer in self.observers:
+                observer(step)
+
+    def report(self, work: StepWork) -> None:
+        """Write the next batch of conditions and events."""
+        if self.reporter is None:
             return
-        ledger, numbers = self.cluster.ledger, [shard.number for shard in self.shards]
-        owners = self._partitions.update(ledger.slots, numbers, ledger)
-        for shard in self.shards:
-            shard.follow(owners == shard.number)
+        self.reporter.given_up(work.failed)
+        for plan in work.plans:
+            self.reporter.set_back(plan.setbacks)
+        for verdict in work.verdicts:
+            self.reporter.placed(verdict.granted)
+        self.reporter.report(work.now, self.clock)
+
+    def write_statuses(self, work: StepWork) -> None:
+        """Write the next batch of statuses."""
+        if self.statuses is not None:
+            self.statuses.report(work.now, self.clock)
+
+    def _probe(self, class_id: int) -> int:
+        """How many pods of a class fit at most, on the first shard's current snapshot."""
+        return self.shards[0].room(class_id)
+
+
+STEP: Final[tuple[Stage, ...]] = (
+    Stage("answers", Plane.settle_answers),
+    Stage("controllers", Plane.run_controllers),
+    Stage("absorb", Plane.absorb),
+    Stage("timers", Plane.run_timers),
+    Stage("partition", Plane.partition),
+    Stage("schedule", Plane.schedule),
+    Stage("bind", Plane.bind),
+    Stage("reclaim", Plane.reclaim),
+    Stage("evict", Plane.evict),
+    Stage("observe", Plane.observe),
+    Stage("report", Plane.report),
+    Stage("statuses", Plane.write_statuses),
+)
+"""The stages of a step of the scheduler in one process, in order."""
+
+
+def with_stage(stages: tuple[Stage, ...], stage: Stage) -> tuple[Stage, ...]:
+    """The stages with the one of the same name replaced."""
+    return tuple(stage if each.name == stage.name else each for each in stages)
+
+
+def insert_after(stages: tuple[Stage, ...], name: str, stage: Stage) -> tuple[Stage, ...]:
+    """The stages with one more behind the one of this name."""
+    at = next(i for i, each in enumerate(stages) if each.name == name) + 1
+    return (*stages[:at], stage, *stages[at:])
+
+
+def _shape(config: PlaneConfig) -> ClusterConfig:
+    """The model of the cluster that a configuration needs."""
+    profile = config.profile
+    names = config.cluster.scheduler_names.union(profile.scheduler_names)
+    preemptible = names if profile.preemption.spares_others else None
+    return msgspec.structs.replace(
+        config.cluster, fan_out=config.shards, scheduler_names=names, preemptible=preemptible
+    )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stretto.daemons.probes import ServingCertificate
     from stretto.daemons.scheduler import Make
     from stretto.framework.profile.profile import Profile
-    from stretto.plane.plane import PlaneConfig
+    from stretto.plane.config import PlaneConfig
 
 
 @dataclass(frozen=True, kw_only=True)
