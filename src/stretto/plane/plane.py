@@ -136,10 +136,26 @@ class Plane:
         self.units = Units()
         #: The compiled profile, shared by the shards.
         self.engine = CompiledProfile(profile, self.cluster)
+        self._wiring = wiring
+        self._failpoint = failpoint
+        #: The stages of a step, in order.
+        self.stages = wiring.stages or STEP
+        self._begin_dispatching()
+        self._begin_placing()
+        self._begin_controllers()
+        self._begin_reports()
+        #: The shards.
+        self.shards: list[Shard] = []
+        for _ in range(config.shards):
+            self.add_shard()
+
+    def _begin_dispatching(self) -> None:
+        """The pump and the dispatcher."""
+        config, profile, store = self.config, self.config.profile, self.store
         #: Maps classes to sub-clusters; ``None`` without sub-clusters.
         self.sub_clusters = sub_clusters_of(profile, self.cluster)
         #: Reads the store.
-        self.pump = Pump(store, self.cluster, failpoint, config.compare_every, profile.kinds)
+        self.pump = Pump(store, self.cluster, self._failpoint, config.compare_every, profile.kinds)
         #: Orders units and dispatches them.
         self.dispatcher = Dispatcher(
             self.cluster.pods,
@@ -147,38 +163,31 @@ class Plane:
             config.dispatcher or dispatcher_config(profile),
             Pool(self.cluster),
         )
+        self._partitions = Partitions(self.dispatcher.shares)
+
+    def _begin_placing(self) -> None:
+        """The binder, the evictor and what replaces them after a restart."""
         #: What is left of the disruption budgets.
-        self.budgets = BudgetLedger(self.cluster, getattr(store, "allowances", None))
-        self._wiring = wiring
-        self._failpoint = failpoint
+        self.budgets = BudgetLedger(self.cluster, getattr(self.store, "allowances", None))
         #: Makes the parts that a restart replaces.
         self.factory = PartFactory(
-            config=config,
+            config=self.config,
             cluster=self.cluster,
             units=self.units,
             engine=self.engine,
             budgets=self.budgets,
-            store=store,
-            clock=clock,
-            failpoint=failpoint,
-            evicts=wiring.evicts,
+            store=self.store,
+            clock=self.clock,
+            failpoint=self._failpoint,
+            evicts=self._wiring.evicts,
         )
         #: Checks plans and binds pods.
         self.binder = self.factory.binder()
         #: Evicts pods, and holds their capacity for the claims that wait for it.
         self.evictor = self.factory.evictor()
+        preemption = self.config.profile.preemption
         #: What reclaim asks about nodes.
-        self.floor = ReclaimView(
-            self.cluster, profile.preemption, self.fit_questions(), self.budgets
-        )
-        self._begin_controllers()
-        self._begin_reports()
-        self._partitions = Partitions(self.dispatcher.shares)
-        self._stages = wiring.stages or STEP
-        #: The shards.
-        self.shards: list[Shard] = []
-        for _ in range(config.shards):
-            self.add_shard()
+        self.floor = ReclaimView(self.cluster, preemption, self.fit_questions(), self.budgets)
 
     def _begin_controllers(self) -> None:
         """The controllers that look after placed pods."""
@@ -223,7 +232,7 @@ class Plane:
                 self.units,
                 self.dispatcher,
                 self.store,
-                lambda: self.binder.unanswered_rows(),
+                lambda: self.binder.unanswered_rows(),  # noqa: PLW0108  (a restart replaces it)
             )
 
     def fit_questions(self) -> FitQuestions:
@@ -231,7 +240,7 @@ class Plane:
         return FitQuestions(
             self.engine.is_eligible,
             self._probe,
-            lambda row, slot, gone: self.evictor.would_fit(row, slot, gone),
+            lambda *of: self.evictor.would_fit(*of),  # noqa: PLW0108  (a restart replaces it)
         )
 
     # ------------------------------------------------------------ replaceable parts
@@ -278,13 +287,13 @@ class Plane:
     def step(self) -> bool:
         """Run every stage once; False when nothing moved."""
         work = StepWork(self.clock.monotonic(), moved=False)
-        for stage in self._stages:
+        for stage in self.stages:
             if stage.before_sync:
                 stage.run(self, work)
         work.note(moved=self.pump.poll(work.now) > 0)
         if not self.pump.synced:
             return work.moved
-        for stage in self._stages:
+        for stage in self.stages:
             if not stage.before_sync:
                 stage.run(self, work)
         return work.moved
@@ -318,7 +327,7 @@ class Plane:
     # ------------------------------------------------------------ stages
 
     def settle_answers(self, work: StepWork) -> None:
-        """Late answers of binds and evictions: bind ripe claims, return void ones to their queue."""
+        """Read late answers of binds and evictions; bind ripe claims, requeue void ones."""
         refusals = list(self.binder.resolve_unanswered(work.now))
         settled = self.evictor.settle(work.now)
         refusals += [*settled.refused, *self.binder.bind_ready(settled.ripe, work.now)]
@@ -327,12 +336,12 @@ class Plane:
         work.note(moved=bool(refusals))
 
     def run_controllers(self, work: StepWork) -> None:
-        """Reservations, the rescheduler and the eviction from over-committed nodes."""
+        """Run reservations, the rescheduler and the eviction from over-committed nodes."""
         for controller in self._controllers:
             controller.step(work.now)
 
     def absorb(self, work: StepWork) -> None:
-        """Changes of the cluster to the dispatcher; units that they may cure go to their queue."""
+        """Pass changes to the dispatcher; units that an event may cure return to their queue."""
         changes, now = self.cluster.changes, work.now
         cures = changes.cures
         if changes:
@@ -375,7 +384,7 @@ class Plane:
         self._failpoint("shard.planned")
 
     def bind(self, work: StepWork) -> None:
-        """Every plan through the binder, and its verdict back to the dispatcher."""
+        """Commit every plan at the binder; the dispatcher gets the verdicts."""
         work.verdicts = [self._commit(plan, work.now) for plan in work.plans]
 
     def _commit(self, plan: Plan, now: float) -> Verdict:
