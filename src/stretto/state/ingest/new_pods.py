@@ -1,7 +1,7 @@
-"""Pods not seen before: from watch events to rows.
+"""Rows for new pods, from watch events.
 
-A batch is read into columns first and given its rows at once. Pods of one template come together,
-so what they have in common is made once (``template_key``).
+A batch is read into columns first and its rows are added at once. Pods of one template arrive
+together, so what they have in common is computed once (``template_key``).
 """
 
 from collections import Counter
@@ -37,52 +37,54 @@ from stretto.state.work.changes import PodArrival
 from stretto.stores.store import Record, WatchEvent
 
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
-"""Phases of pods that hold nothing any more."""
+"""Phases of pods that hold no resources any more."""
 SHARED: Final = 4096
-"""Heads that many pods share of which the same is kept; each keeps a body alive."""
+"""Maximum number of cached shared heads; each keeps a body alive."""
 TEMPLATES: Final = 4096
-"""Templates whose making is kept; all are forgotten when there are more."""
+"""Maximum number of cached templates; the cache is cleared when full."""
 _OURS: Final = b""
 _OTHERS: Final = b"\0others"
-"""What tells the template of another scheduler's pods from ours that are like it."""
-# Members of enums by local names: looked up for every event, and the class is slow to ask.
+"""Suffix of the template key of another scheduler's pods."""
+# Enum members as module names: they are read for every event, and attribute access on an enum class
+# is slow.
 _BOUND: Final = PodState.BOUND
 _GATED: Final = PodState.GATED
 _PENDING: Final = PodState.PENDING
 
 
 Found = tuple[PodState, Made]
-"""State of a new pod, and what was made of it."""
+"""State of a new pod, and its template's results."""
 _NODE: Final = attrgetter("record.node")
 _DELETING: Final = attrgetter("record.deleting")
 _NOMINATED: Final = attrgetter("status.nominated_node_name")
 
 
 class PodRegistration:
-    """Gives rows to new pods; foreign ones count only once they are on a node."""
+    """Adds rows for new pods; pods of other schedulers count only once they are on a node."""
 
     def __init__(self, cluster: Cluster, ranks: PodPriorities) -> None:
-        """Read for one cluster."""
+        """Register pods of one cluster."""
         self._cluster = cluster
         self._ranks = ranks
         self._templates = 0
         self._likeness = template_key
-        # What was made of earlier pods, by all that it is made from, and of what time that is.
+        # Results by template key, and the epoch they are valid for.
         self._alike: dict[bytes, Made] = {}
-        # The same by the identity of a head that many waiting pods share, which is kept for that.
+        # The same by identity of a head that many pending pods share; the head is kept alive for
+        # that.
         self._of_shared: dict[int, Found] = {}
         self._heads: list[PodHead] = []
         self._epoch: tuple[int, ...] = ()
         self._metas: dict[bytes, MetaHead] = {}
 
     def add(self, events: Sequence[WatchEvent], now: float) -> None:
-        """Rows for pods of which no row is known; each of the events has another uid."""
+        """Add rows for unknown pods; the events have distinct uids."""
         self._forget_outdated()
         by_image = self._cluster.classes.by_image
         self._likeness = template_key_with_images if by_image else template_key
         shared = self._of_shared
         if any(map(_NODE, events)) or any(map(_DELETING, events)):
-            shared = {}  # what is kept is of pods that wait
+            shared = {}  # the cache is for pending pods
         known, read = shared.get, self._read_or_report
         found = [known(id(event.head)) or read(event) for event in events]
         kept = [each for each, one in zip(events, found, strict=True) if one is not None]
@@ -90,7 +92,7 @@ class PodRegistration:
             self._settle(kept, [one for one in found if one is not None], now)
 
     def _read_or_report(self, event: WatchEvent) -> Found | None:
-        """What one pod is; ``None`` where it is none of our business or makes no sense."""
+        """Read one pod; ``None`` if it is irrelevant or invalid."""
         record, head = event.record, event.head
         try:
             found = self._read(record, head)
@@ -105,9 +107,9 @@ class PodRegistration:
         return found
 
     def _forget_outdated(self) -> None:
-        """Keep of what was made of other pods only what still means the same.
+        """Clear cached results that are outdated.
 
-        Nothing is given up while a batch is read, so that holds to the batch's end.
+        Nothing is released while a batch is read, so results stay valid until its end.
         """
         cluster, tags = self._cluster, self._cluster.domains.tags
         epoch = (
@@ -126,7 +128,7 @@ class PodRegistration:
             self._heads.clear()
 
     def _read(self, record: Record, head: PodHead | None) -> Found | None:
-        """State and making of any pod, or ``None`` for one that is none of our business."""
+        """State and template results of any pod, or ``None`` for an irrelevant one."""
         cluster = self._cluster
         if record.node and head is None and not may_be_finished(record):
             tag, head = cluster.domains.tags.intern_shared(record.namespace, record.body)
@@ -147,15 +149,15 @@ class PodRegistration:
         return _GATED if spec.is_gated else _PENDING, self._made(record, head, whose)
 
     def _made(self, record: Record, head: PodHead, whose: bytes = _OURS) -> Made:
-        """Class, priority, traits and tag of a pod, and a number for its template."""
+        """Class, priority, preemption attributes and tag of a pod, and its template number."""
         key = self._likeness(record.namespace, head) + whose
         return self._alike.get(key) or self._make(record, head, key)
 
     def _make(self, record: Record, head: PodHead, key: bytes) -> Made:
-        """The same of a pod whose like was not seen before."""
+        """The same for a pod whose template is not cached."""
         cluster = self._cluster
         if not head.metadata.name:
-            head = decode_pod_head(record.body)  # a complaint about it must name it
+            head = decode_pod_head(record.body)  # error messages must name the pod
         priority = self._ranks.priority(record, head)
         class_id = cluster.classes.intern(head, record.body, reported_resources(record, head))
         traits = cluster.traits.number_of(head)
@@ -165,7 +167,7 @@ class PodRegistration:
         return made
 
     def _settle(self, events: list[WatchEvent], found: list[Found], now: float) -> None:
-        """Rows, and what else counts pods; then those that wait are announced, others placed."""
+        """Add rows and update all counts; then announce pending pods and place the others."""
         cluster = self._cluster
         records = [event.record for event in events]
         states, made = zip(*found, strict=True)
@@ -204,7 +206,8 @@ class PodRegistration:
             cluster.changes.arrivals.extend(new)
         else:
             kept = [row for row in cluster.pods.rows_of(uids) if row is not None]
-            self._part(kept, events, (classes, templates), states, now)  # a million share numbers
+            # ``rows_of`` returns the int objects of the index: no second int per row.
+            self._part(kept, events, (classes, templates), states, now)
 
     def _part(
         self,
@@ -214,7 +217,7 @@ class PodRegistration:
         states: Sequence[PodState],
         now: float,
     ) -> None:
-        """Announce new pods that want a node, and put the others on theirs."""
+        """Announce pending pods, and charge the others to their nodes."""
         bound: list[tuple[int, int, WatchEvent]] = []
         for i, (row, event, state) in enumerate(zip(rows, events, states, strict=True)):
             if state is _BOUND:
@@ -228,7 +231,7 @@ class PodRegistration:
             self._put_on_nodes(bound, now)
 
     def _adopt_claims(self, row: int, head: PodHead) -> None:
-        """Note a pod that waits with a node's name on it: nobody here keeps that node for it."""
+        """Record a stale nominatedNodeName left by a previous scheduler."""
         if head.status.nominated_node_name:
             self._cluster.evictions.inherited[row] = int(self._cluster.pods.serial[row])
 
@@ -242,7 +245,7 @@ class PodRegistration:
         return found
 
     def _put_on_nodes(self, bound: list[tuple[int, int, WatchEvent]], now: float) -> None:
-        """New pods (row, class id, event) that have a node are charged there."""
+        """Charge new pods (row, class id, event) that have a node."""
         cluster = self._cluster
         plain_rows: list[int] = []
         plain_slots: list[int] = []
@@ -273,10 +276,10 @@ class PodRegistration:
 
 
 def key_of(record: Record) -> str:
-    """A pod in ``Cluster.abnormal``."""
+    """Key of a pod in ``Cluster.abnormal``."""
     return f"pod {record.namespace}/{record.name}"
 
 
 def may_be_finished(record: Record) -> bool:
-    """Whether the phase must be read: the quick ways do not decode, and a search costs little."""
+    """Whether the phase must be decoded: a cheap byte search for the fast path."""
     return b'"Succeeded"' in record.body or b'"Failed"' in record.body

@@ -1,9 +1,9 @@
-"""Watch events into columns: what a batch of records means for the cluster.
+"""Application of pod events to the columns.
 
-Events come in order of versions and each is looked at once. A batch of new pods, and the echo of a
-batch of our own binds, take the quick way: lists first, columns once. Everything else (a pod bound
-by somebody else, changed, ended) is rare and goes one by one. An object that cannot be read is
-noted in ``cluster.abnormal`` and fails alone.
+Events arrive in version order and each is read once. A batch of new pods and the echo of a batch of
+our own binds take the fast path: lists first, columns once. All other events (a pod bound by
+another scheduler, changed, ended) are rare and are applied one by one. An unreadable object is
+recorded in ``cluster.abnormal`` and fails alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,22 +36,23 @@ from stretto.state.work.changes import PodArrival, PodDeparture
 from stretto.state.work.units import Cure
 from stretto.stores.store import EventType, Record, WatchEvent
 
-# Members of enums by local names: looked up for every event, and the class is slow to ask.
+# Enum members as module names: they are read for every event, and attribute access on an enum class
+# is slow.
 _ADDED: Final = EventType.ADDED
 _MODIFIED: Final = EventType.MODIFIED
-_ASSUMED: Final = int(PodState.ASSUMED)  # NumPy asks an enum's class three times a comparison
+_ASSUMED: Final = int(PodState.ASSUMED)  # NumPy asks an enum's class three times per comparison
 _BOUND: Final = PodState.BOUND
 _DELETING: Final = attrgetter("deleting")
 _SORT: Final = attrgetter("bind", "type")
-"""What decides which quick way may be open to an event."""
+"""Event fields that select the fast path."""
 
 
 class Ingest:
     """Applies events to a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """An applier for one cluster."""
-        #: Gödel's second managers of nodes.
+        """Apply events to one cluster."""
+        #: Gödel's node managers (NMNodes).
         self.managers = NodeManagers(cluster)
         self._cluster = cluster
         self._ranks = PodPriorities(cluster)
@@ -96,7 +97,7 @@ class Ingest:
             self._volumes.keep(events)
 
     def _add_arrivals(self, events: list[WatchEvent], now: float) -> bool:
-        """A run of pods, if none of them was seen before."""
+        """Apply a run of new pods, if none of them is known."""
         known = self._cluster.pods
         uids = [event.record.uid for event in events]
         if not known.are_new(uids):
@@ -105,7 +106,7 @@ class Ingest:
         return True
 
     def _apply_echo(self, events: list[WatchEvent], now: float) -> bool:
-        """A run of binds, if all of them are our own."""
+        """Apply a run of binds, if all of them are our own."""
         cluster, pods = self._cluster, self._cluster.pods
         records = [event.record for event in events]
         rows = pods.rows_of([record.uid for record in records])
@@ -123,7 +124,7 @@ class Ingest:
         return True
 
     def _apply_mixed(self, events: Sequence[WatchEvent], now: float) -> None:
-        """Events of any sorts, in order."""
+        """Apply events of any type, in order."""
         cluster = self._cluster
         row_of = cluster.pods.row
         states, slots = cluster.pods.state, cluster.pods.slot
@@ -167,7 +168,7 @@ class Ingest:
         self._registration.add(fresh, now)
 
     def reread(self, records: Iterable[Record], now: float) -> None:
-        """Pods that wait, as they are: their classes tell more than when they came."""
+        """Read pending pods again: their classes have gained fields since."""
         pods = self._cluster.pods
         for record in records:
             row = pods.row(record.uid)
@@ -175,7 +176,7 @@ class Ingest:
                 self._change(row, record, decode_pod_head(record.body), now)
 
     def end(self, row: int) -> None:
-        """A pod has gone: give back what it had, and its row."""
+        """Remove a pod: release its resources and its row."""
         cluster, pods = self._cluster, self._cluster.pods
         serial, ours = int(pods.serial[row]), cluster.evictions.is_ours(row)
         cluster.leave(row, ours=ours)
@@ -187,7 +188,7 @@ class Ingest:
         pods.log.add(row)
 
     def _confirm(self, rows: npt.NDArray[np.int64], now: float) -> None:
-        """Our own binds seen in the store."""
+        """Confirm our own binds seen in the store."""
         if len(rows):
             pods = self._cluster.pods
             step_pods(pods.state, rows, PodEvent.BIND)
@@ -196,7 +197,7 @@ class Ingest:
             self._cluster.changes.bound.extend(rows.tolist())
 
     def _one(self, event: WatchEvent, row: int | None, now: float) -> None:
-        """Any other change of one pod."""
+        """Apply any other change of one pod."""
         record, cluster = event.record, self._cluster
         if event.type is EventType.BOOKMARK:
             return
@@ -227,7 +228,7 @@ class Ingest:
         self._change(row, record, head, now)
 
     def _change(self, row: int, record: Record, head: PodHead, now: float) -> None:
-        """A pod that was seen before, changed and is still wanted."""
+        """Apply a change of a known pod that is still wanted."""
         cluster, pods = self._cluster, self._cluster.pods
         node = record.node or head.spec.node_name
         self._change_class(row, record, head)
@@ -254,7 +255,7 @@ class Ingest:
         cluster.changes.cures |= Cure.POD_CHANGED
 
     def _change_class(self, row: int, record: Record, head: PodHead) -> None:
-        """Re-intern a changed spec, labels or resources told; what is charged follows."""
+        """Re-intern a changed spec, labels or reported resources, and move the charge."""
         cluster, pods = self._cluster, self._cluster.pods
         try:
             told = reported_resources(record, head)
@@ -283,7 +284,7 @@ class Ingest:
             cluster.changes.resized.append(row)
 
     def _node_seen(self, row: int, node: str, mask: int, note: str = "") -> None:
-        """A pod is bound to a node in the store: the store is right, whatever we thought."""
+        """Apply a bind seen in the store: the store overrides the local assumption."""
         cluster, pods = self._cluster, self._cluster.pods
         slot = cluster.nodes.by_name.get(node)
         if pods.slot[row] != (NO_SLOT if slot is None else slot) or slot is None:

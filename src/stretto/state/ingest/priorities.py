@@ -1,6 +1,6 @@
-"""What preemption must know of a pod as it comes and changes: priority, traits, start, leaving.
+"""Preemption data of pods: priority, preemption attributes, start time, eviction state.
 
-Running pods often share their body, so what is read from one is kept by it.
+Running pods often share a body, so results are cached by body.
 """
 
 from collections.abc import Iterable
@@ -28,12 +28,12 @@ _CLASS: Final = msgspec.json.Decoder(PriorityClass)
 
 
 class PodPriorities:
-    """Reads priorities and traits of pods."""
+    """Reads priorities and preemption attributes of pods."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Read for one cluster."""
         self._cluster = cluster
-        #: How many changes of PriorityClasses were read so far.
+        #: Number of PriorityClass changes so far.
         self.changes: int = 0
         self._kept: dict[tuple[str, bytes], int] = {}
 
@@ -52,7 +52,7 @@ class PodPriorities:
         return checked_priority(priority, where)
 
     def running_priority(self, record: Record) -> tuple[int, int]:
-        """Priority and traits of a running pod that was not decoded otherwise."""
+        """Priority and preemption attributes of a running pod whose head is not decoded."""
         key = (record.namespace, record.body)
         kept = self._kept.get(key)
         if kept is not None:
@@ -74,7 +74,7 @@ class PodPriorities:
             name = event.record.name
             key = f"priorityclass {name}"
             cluster.abnormal.pop(key, None)
-            if event.type is EventType.DELETED:  # pods that name it keep what they have
+            if event.type is EventType.DELETED:  # pods that name it keep their priority
                 cluster.priorities.pop(name, None)
                 cluster.traits.classes.pop(name, None)
                 continue
@@ -84,7 +84,7 @@ class PodPriorities:
                 cluster.abnormal[key] = str(error)
 
     def _put_class(self, name: str, found: PriorityClass, where: str) -> None:
-        """A PriorityClass came or changed; what is kept of pods that name it may be wrong."""
+        """Store a PriorityClass and invalidate the caches of pods that name it."""
         self._cluster.priorities[name] = checked_priority(found.value, where)
         notes = priority_class_annotations(found.preemption_policy, found.metadata.annotations)
         known = self._cluster.traits.classes
@@ -94,14 +94,14 @@ class PodPriorities:
 
 
 def checked_priority(value: int, where: str) -> int:
-    """A priority that fits its column, as Kubernetes bounds it too."""
+    """A priority that fits its column; Kubernetes has the same limit."""
     if not -(1 << 31) <= value < 1 << 31:
         raise InputError(where, value, "a number of 32 bits")
     return value
 
 
 def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodHead | None) -> None:
-    """A pod was seen on a node: since when it runs, and whether it is leaving."""
+    """Record the start time and eviction state of a pod on a node."""
     pods = cluster.pods
     if head is not None and head.status.start_time:
         pods.started[row] = _clock_time(cluster, head.status.start_time)
@@ -118,7 +118,7 @@ def record_eviction_state(cluster: Cluster, row: int, record: Record, head: PodH
 
 
 def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> None:
-    """Labels or notes of a known pod may be others now."""
+    """Update the preemption attributes of a pod whose labels or annotations may have changed."""
     pods, table = cluster.pods, cluster.traits
     number, before = table.number_of(head), int(pods.traits[row])
     if number == before:
@@ -131,7 +131,7 @@ def record_preemption_attributes(cluster: Cluster, row: int, head: PodHead) -> N
 
 
 def _clock_time(cluster: Cluster, text: str) -> float:
-    """A wall time as the engine's clock would have shown it; unreadable ones say nothing."""
+    """Convert a wall time to the engine's clock; an unreadable one is ignored."""
     try:
         return parse_timestamp(text) - cluster.wall_offset
     except InputError:

@@ -1,8 +1,8 @@
-"""Sets of rows that take little room: the members of a gang that have nodes.
+"""Compact sets of rows: the members of a gang that have nodes.
 
-A million running pods may be members, and one entry of Python's own sets costs a hundred bytes with
-its number. Here most rows stand in a sorted array of four bytes each; what has come and gone since
-is kept beside it, until that is a part of the whole that is worth sorting in.
+A million running pods may be members, and an entry of Python's own set takes a hundred bytes with
+its number. Here most rows are in a sorted array of four bytes each; recent additions and removals
+are kept beside it and merged once they are a sizable part of the whole.
 """
 
 from array import array
@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 SPARED: Final = 16
-"""Rows that may always stand beside the array."""
+"""Number of unmerged rows that is always accepted."""
 
 
 class RowSet(Collection[int]):
@@ -23,18 +23,18 @@ class RowSet(Collection[int]):
     def __init__(self) -> None:
         """Start empty."""
         self._sorted = array("i")
-        #: Rows that are not in the array though they belong to the set; ``None`` for none.
+        #: Rows of the set that are not in the array; ``None`` for none.
         self._came: set[int] | None = None
-        #: Rows that are in the array though they do not; ``None`` for none.
+        #: Rows of the array that were removed from the set; ``None`` for none.
         self._went: set[int] | None = None
         self._length = 0
 
     def __len__(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return self._length
 
     def __contains__(self, row: object) -> bool:
-        """Whether a row is one of them."""
+        """Whether a row is in the set."""
         if self._came is not None and row in self._came:
             return True
         if not isinstance(row, int) or (self._went is not None and row in self._went):
@@ -43,13 +43,13 @@ class RowSet(Collection[int]):
         return at < len(self._sorted) and self._sorted[at] == row
 
     def __iter__(self) -> Iterator[int]:
-        """The rows, those last that came last."""
+        """The rows; recently added ones come last."""
         yield from self._sorted if self._went is None else self._remaining(self._went)
         if self._came is not None:
             yield from self._came
 
     def add_all(self, rows: AbstractSet[int]) -> None:
-        """Rows join, as far as they have not."""
+        """Add rows."""
         if not self._length:
             self._keep(rows)
             return
@@ -63,7 +63,7 @@ class RowSet(Collection[int]):
         self._settle()
 
     def remove_all(self, rows: AbstractSet[int]) -> None:
-        """Rows leave, as far as they are here."""
+        """Remove rows."""
         gone = {row for row in rows if row in self}
         self._length -= len(gone)
         if self._came is not None:
@@ -77,19 +77,19 @@ class RowSet(Collection[int]):
         return (row for row in self._sorted if row not in went)
 
     def _settle(self) -> None:
-        """Sort in what stands beside the array, if that is much."""
+        """Merge additions and removals into the array once there are many."""
         beside = len(self._came or ()) + len(self._went or ())
         if beside > SPARED + (len(self._sorted) >> 2):
             self._keep(list(self))
 
     def _keep(self, rows: Collection[int]) -> None:
-        """These are the rows, and nothing stands beside the array."""
+        """Replace the content by these rows, all in the array."""
         self._sorted, self._length = array("i", sorted(rows)), len(rows)
         self._came = self._went = None
 
 
 def _with(some: set[int] | None, more: set[int]) -> set[int] | None:
-    """A set that more rows join; nothing is kept of an empty one."""
+    """The union with more rows; ``None`` if it is empty."""
     if some is None:
         return more or None
     some |= more
