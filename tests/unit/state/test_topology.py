@@ -75,7 +75,7 @@ def test_a_measurement_of_a_zone_that_does_not_exist_is_told() -> None:
 def test_a_zone_named_twice_counts_once() -> None:
     report = json.loads(make_report("n", [ZONE, ZONE]))
     report["status"]["topologyZone"][1]["children"][0]["name"] = "0"
-    assert "NUMA 0 is there twice" in told(machine(json.dumps(report).encode()))
+    assert "NUMA 0 appears twice" in told(machine(json.dumps(report).encode()))
 
 
 def test_a_report_that_cannot_be_read_fails_alone() -> None:

@@ -1,11 +1,11 @@
-"""NUMA nodes of every machine: what each has, and what pods hold of it, exactly.
+"""The NUMA ledger: exact allocatable and used amounts of the NUMA nodes of every machine.
 
-A second ledger under the first. A pod that is bound to NUMA nodes is charged on its node as any
-other, and here on the NUMA nodes of its claim. Whole NUMA nodes are taken with everything that CPU
-and memory have there, and what that is more than the pod asked for is charged on the node too: so
-what other pods may use of the node is right without their looking at NUMA nodes at all.
+It complements the main ledger. A pod bound to NUMA nodes is charged to its node like any other, and
+here to the NUMA nodes of its claim. Whole NUMA nodes are taken with all their CPU and memory; the
+excess over the pod's requests is charged to the node too, so the node's free amounts are correct
+for other pods, which need not read NUMA nodes at all.
 
-The chosen NUMA nodes ride in the high half of a claim's device mask (bits 16 to 30).
+The chosen NUMA nodes are the high half of a claim's device mask (bits 16 to 30).
 """
 
 from collections.abc import Callable, Sequence
@@ -38,15 +38,15 @@ from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
 
 ZONE_WIDTH: Final = 6
-"""Resources that are counted by NUMA node: CPU, memory and the next four that machines report."""
+"""Number of resources counted by NUMA node: CPU, memory and the next four reported."""
 ZONE_SHIFT: Final = MAX_DEVICES
-"""First bit of the NUMA nodes in a claim's device mask."""
+"""First bit of the NUMA nodes in a claim's mask."""
 DEVICE_BITS: Final = (1 << ZONE_SHIFT) - 1
-"""The devices in a claim's mask."""
+"""Bits of the devices in a claim's mask."""
 KEPT: Final = 10_000
-"""Classes whose asks are kept; all are forgotten when there are more."""
+"""Maximum number of cached classes; the cache is cleared when full."""
 UNKNOWN: Final = -1
-"""NUMA node of a device of which nobody says where it is."""
+"""NUMA node of a device with unknown location."""
 
 
 def numa_nodes_of(mask: int) -> int:
@@ -55,18 +55,18 @@ def numa_nodes_of(mask: int) -> int:
 
 
 def with_numa_nodes(devices: int, zones: int) -> int:
-    """A claim's mask of devices and NUMA nodes."""
+    """Combine devices and NUMA nodes into a claim's mask."""
     return devices & DEVICE_BITS | zones << ZONE_SHIFT
 
 
 class NumaHolding(NamedTuple):
-    """What one pod holds."""
+    """What one pod holds of NUMA nodes."""
 
     #: Slot of its node.
     slot: int
-    #: (NUMA node, zone column, amount), each.
+    #: (NUMA node, NUMA column, amount) triples.
     parts: tuple[tuple[int, int, int], ...]
-    #: What the node as a whole was charged beyond the pod's own requests: (column, amount).
+    #: Charge on the whole node beyond the pod's own requests: (column, amount).
     extra: tuple[tuple[int, int], ...]
 
 
@@ -74,26 +74,26 @@ class NumaTopology:
     """NUMA nodes of all slots, over a ledger."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """No machine has reported NUMA nodes yet."""
+        """Start without NUMA nodes."""
         #: uint8[slot]: number of NUMA nodes; 0 where none are reported.
         self.count: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        #: int8[slot, zone]: index of the socket.
+        #: int8[slot, NUMA node]: index of the socket.
         self.socket: npt.NDArray[np.int8] = np.zeros((0, MAX_ZONES), np.int8)
-        #: int64[slot, zone, column]: what pods may have.
+        #: int64[slot, NUMA node, column]: allocatable amounts.
         self.alloc: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
-        #: int64[slot, zone, column]: what pods hold.
+        #: int64[slot, NUMA node, column]: used amounts.
         self.taken: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
-        #: int64[slot, zone, 2]: CPU and memory that a whole NUMA node takes of its node.
+        #: int64[slot, NUMA node, 2]: CPU and memory that a whole NUMA node takes of its machine.
         self.share: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, 2), np.int64)
         #: int8[slot, device]: NUMA node of each device.
         self.device_zone: npt.NDArray[np.int8] = np.zeros((0, MAX_DEVICES), np.int8)
-        #: Names of the zone columns.
+        #: Names of the NUMA columns.
         self.names: list[str] = ["cpu", "memory"]
-        #: What each bound pod holds, by row.
+        #: Holdings of bound pods, by row.
         self.holds: dict[int, NumaHolding] = {}
-        #: Numbers of the NUMA nodes, as their machine knows them, by slot.
+        #: Numbers of the NUMA nodes, as reported, by slot.
         self.numbers: dict[int, tuple[int, ...]] = {}
-        #: int64[slot]: rises with every change of how the slot's machine is built.
+        #: int64[slot]: incremented on every change of the slot's layout.
         self.changed: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._ledger = ledger
         self._asks: dict[int, tuple[int, tuple[tuple[int, int], ...]]] = {}
@@ -109,15 +109,15 @@ class NumaTopology:
     def install(
         self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
     ) -> list[str]:
-        """Put a machine's NUMA nodes on its slot; pods keep what they hold.
+        """Set a machine's NUMA nodes; pods keep their holdings.
 
         Args:
             slot: the slot.
-            layout: what was reported.
-            row_of: uid to the row of a pod, for what the report says pods hold.
+            layout: the reported layout.
+            row_of: uid to row of a pod, for reported usage.
 
         Returns:
-            What could not be taken over, a sentence each.
+            What could not be applied, a sentence each.
         """
         self._grow(self._ledger.slots.size)
         self.count[slot] = len(layout.numbers)
@@ -144,17 +144,17 @@ class NumaTopology:
         return sorted(set(problems))
 
     def clear(self, slot: int) -> None:
-        """A node has gone: its NUMA nodes go with it."""
+        """Remove the NUMA nodes of a removed node."""
         for row in [row for row, hold in self.holds.items() if hold.slot == slot]:
             del self.holds[row]
         if slot in self.numbers:
             self.install(slot, NO_LAYOUT, lambda _: None)
 
     def resize(self, slot: int) -> None:
-        """Work out anew what whole NUMA nodes take of a node whose amounts have changed.
+        """Recompute what whole NUMA nodes take of a node whose allocatable amounts changed.
 
-        The NUMA nodes of a machine may report more than its node gives to pods: then each takes
-        its part of what the node gives.
+        The NUMA nodes of a machine may report more than its node's allocatable: then each takes its
+        proportional part of it.
         """
         if slot >= len(self.count):
             return
@@ -168,7 +168,7 @@ class NumaTopology:
                 self.share[slot, :, r] = whole
 
     def column(self, name: str) -> int | None:
-        """Zone column of a resource, made on first sight; ``None`` when all are given away."""
+        """NUMA column of a resource, assigned at first use; ``None`` if all columns are in use."""
         if name in self.names:
             return self.names.index(name)
         if len(self.names) == ZONE_WIDTH:
@@ -177,7 +177,7 @@ class NumaTopology:
         return len(self.names) - 1
 
     def _place_devices(self, slot: int, layout: NumaLayout) -> None:
-        """Say where devices are: by their numbers where these are reported, else in order."""
+        """Locate the devices: by number if reported, else in order."""
         devices = self._ledger.devices
         self.device_zone[slot] = UNKNOWN
         named = {gpu: z for z, gpus in enumerate(layout.gpus) for gpu in gpus}
@@ -193,7 +193,7 @@ class NumaTopology:
     def _reapply_claims(
         self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
     ) -> None:
-        """Charge what pods hold: ours as we placed them, all others as the agent reports them."""
+        """Charge the pods: ours as placed, all others as reported by the node agent."""
         mine = {row for row, hold in self.holds.items() if hold.slot == slot}
         for row in mine:
             for z, k, amount in self.holds[row].parts:
@@ -221,14 +221,14 @@ class NumaTopology:
     # ------------------------------------------------------------ pods
 
     def choose(self, slot: int, pod: PodClass) -> int:
-        """Bit mask of the NUMA nodes that a pod gets on a slot; 0 where it does not fit."""
+        """Bit mask of the NUMA nodes for a pod on a slot; 0 if it does not fit."""
         zones = pod.asks.zones
         if zones is None or slot >= len(self.count) or not self.count[slot]:
             return 0
         return choose(self.machine(slot, pod), zones.binding)
 
     def covers(self, slot: int, mask: int, pod: PodClass) -> bool:
-        """Whether a claim's NUMA nodes still hold what its pod asks."""
+        """Whether a claim's NUMA nodes still have the pod's requests free."""
         zones = numa_nodes_of(mask)
         hold = self.numa_holding_of(slot, zones, pod) if zones and slot < len(self.count) else None
         if hold is None:
@@ -243,9 +243,9 @@ class NumaTopology:
         )
 
     def take(self, row: int, slot: int, mask: int, pod: PodClass) -> int:
-        """Charge a pod on its NUMA nodes, chosen now where its claim names none.
+        """Charge a pod to its NUMA nodes, which are chosen now if its claim names none.
 
-        Returns the mask with the NUMA nodes; the caller charges the pod on its node.
+        Returns the mask with the NUMA nodes; the caller charges the pod to its node.
         """
         zones = numa_nodes_of(mask) or self.choose(slot, pod)
         hold = self.numa_holding_of(slot, zones, pod) if zones and slot < len(self.count) else None
@@ -253,17 +253,17 @@ class NumaTopology:
         return with_numa_nodes(mask, zones if hold is not None else 0)
 
     def numa_holding_of(self, slot: int, zones: int, pod: PodClass) -> NumaHolding | None:
-        """What a class would hold of the NUMA nodes of a mask; ``None`` where they lack it."""
+        """Holding of a class on the NUMA nodes of a mask; ``None`` if they have too little."""
         parts = self._parts(slot, zones, pod)
         return (
             NumaHolding(slot, parts, self._extra(slot, zones, pod)) if parts is not None else None
         )
 
     def mask_of(self, slot: int, note: str, pod: str) -> int:
-        """The claim's mask of the NUMA nodes that a micro-topology note names.
+        """The claim mask of the NUMA nodes in a micro-topology annotation.
 
         Raises:
-            InputError: it cannot be read, or names a NUMA node that does not exist.
+            InputError: it is unreadable, or names a NUMA node that does not exist.
         """
         numbers = self.numbers.get(slot, ())
         if not numbers:
@@ -277,11 +277,11 @@ class NumaTopology:
         return with_numa_nodes(0, mask)
 
     def unsettled(self, rows: Sequence[int]) -> list[int]:
-        """Those of some pods that ask for NUMA nodes and hold none."""
+        """The pods that request NUMA nodes and hold none."""
         return [row for row in rows if row in self.holds and not self.holds[row].parts]
 
     def give_back(self, row: int) -> None:
-        """Take a pod off its NUMA nodes; the caller takes it off its node."""
+        """Release a pod's NUMA nodes; the caller releases its charge on the node."""
         hold = self.holds.pop(row, None)
         if hold is None:
             return
@@ -291,14 +291,14 @@ class NumaTopology:
             self._ledger.used[hold.slot, column] -= amount
 
     def note(self, row: int) -> str:
-        """What is written on a pod of what it holds; empty where that is nothing."""
+        """The micro-topology annotation of a pod's holding; empty if there is none."""
         hold = self.holds.get(row)
         if hold is None or not hold.parts:
             return ""
         return micro_topology(self.numbers.get(hold.slot, ()), hold.parts, tuple(self.names))
 
     def foreign(self) -> npt.NDArray[np.int64]:
-        """int64[slot, zone, column]: what agents say that pods hold which we did not place."""
+        """int64[slot, NUMA node, column]: reported usage of pods that we did not place."""
         found = np.zeros_like(self.taken)
         for slot, parts in self._foreign.items():
             for z, k, amount in parts:
@@ -306,7 +306,7 @@ class NumaTopology:
         return found
 
     def restore_claims(self, row: int, hold: NumaHolding) -> None:
-        """Let a pod hold this."""
+        """Set a pod's holding."""
         self.holds[row] = hold
         for z, k, amount in hold.parts:
             self.taken[hold.slot, z, k] += amount
@@ -316,7 +316,7 @@ class NumaTopology:
     # ------------------------------------------------------------ one machine and one pod
 
     def _asked(self, pod: PodClass) -> tuple[tuple[int, int], ...]:
-        """(zone column, amount) of what a class asks of NUMA nodes; kept by class."""
+        """(NUMA column, amount) requested by a class on NUMA nodes; cached by class."""
         kept = self._asks.get(pod.serial)
         if kept is None or kept[0] != len(self.names):
             if len(self._asks) > KEPT:
@@ -326,12 +326,12 @@ class NumaTopology:
         return kept[1]
 
     def amounts(self, pod: PodClass) -> list[int]:
-        """What a class asks by zone column; devices that are managed one by one are left out."""
+        """Requests of a class by NUMA column, without individually managed devices."""
         asked = {self._ledger.resources.names[column]: n for column, n in pod.requests}
         return [asked.get(name, 0) for name in self.names]
 
     def machine(self, slot: int, pod: PodClass) -> NumaMachine:
-        """A slot's machine as ``topology_choice`` reads it."""
+        """A slot's machine as input of ``choice``."""
         count, aligned = int(self.count[slot]), aligned_of(pod)
         free = self.alloc[slot, :count] - self.taken[slot, :count]
         ledger = self._ledger
@@ -363,7 +363,7 @@ class NumaTopology:
         return NumaDeviceAsk(ask.count, tuple(fitting) if known else (), tuple(installed), aligned)
 
     def _extra(self, slot: int, zones: int, pod: PodClass) -> tuple[tuple[int, int], ...]:
-        """What whole NUMA nodes take of the node beyond the pod's own requests."""
+        """Amounts that whole NUMA nodes take of the node beyond the pod's own requests."""
         if pod.asks.zones is None or pod.asks.zones.binding is not NumaBinding.WHOLE:
             return ()
         asked = dict(pod.requests)
@@ -376,7 +376,7 @@ class NumaTopology:
     def _parts(
         self, slot: int, zones: int, pod: PodClass
     ) -> tuple[tuple[int, int, int], ...] | None:
-        """What a pod takes of each NUMA node; ``None`` where they do not hold it."""
+        """Amounts that a pod takes of each NUMA node; ``None`` if they have too little."""
         inside = bits(zones)
         if not inside or inside[-1] >= self.count[slot]:
             return None
@@ -401,5 +401,5 @@ class NumaTopology:
 
 
 def aligned_of(pod: PodClass) -> tuple[str, ...]:
-    """Resources that count when the number of whole NUMA nodes is worked out."""
+    """Resources that count when the number of whole NUMA nodes is computed."""
     return pod.asks.zones.aligned if pod.asks.zones is not None else ()
