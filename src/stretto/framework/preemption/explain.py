@@ -33,7 +33,7 @@ PROTECTED: Final[dict[EvictionGuard, str]] = {
     EvictionGuard.FORBIDDEN: "node(s) had pods that forbid their preemption",
     EvictionGuard.NOT_OPTED_IN: "node(s) had pods that have not agreed to be preempted",
     EvictionGuard.OTHERS: "node(s) had pods of other schedulers, which are left alone",
-    EvictionGuard.RECENT: "node(s) had pods that started a short while ago",
+    EvictionGuard.RECENT: "node(s) had pods that started recently",
 }
 BUDGET: Final = "node(s) had pods that a disruption budget protects"
 

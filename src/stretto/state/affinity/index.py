@@ -1,13 +1,12 @@
-"""Who counts where: the rules between pods, in numbers, kept in step with the rows.
+"""Populations and counts of inter-pod rules, kept consistent with the pods' rows.
 
-Every pod's row has a tag (namespace and labels). When a pod states a term or a constraint, the
-populations that it speaks of are numbered and counted by slot, and the rows that the news concerns
-get classes that say so: what a class wants of other pods, and where its pods count, is in its
-``Wants``. So a class is all that a shard, a waiting room or a judge must know of a pod.
+Every pod's row has a tag (namespace and labels). When a pod has a term or constraint, the
+populations it refers to are numbered and counted by slot, and the affected rows get derived
+classes: the terms of a class, and the populations that count its pods, are its ``ClassTerms``. So
+the class is all that a shard, the dispatcher or a judge must know of a pod.
 
-Counts follow the log of rows: each row remembers as what and where it was counted, so that whatever
-becomes of it is put right by looking at it again. Clusters in which no pod speaks of others pay for
-nothing but the tags.
+Counts follow the row log: each row remembers how it was counted, so any change is corrected by
+counting the row again. Clusters without inter-pod rules pay only for tags.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,19 +31,20 @@ from stretto.state.rows.pods import NO_SLOT, Pods
 Rows = npt.NDArray[np.int64]
 
 SPARE: Final = 4096
-"""Populations beyond twice those of the last clearing before all are numbered anew."""
+"""Number of populations, beyond twice those after the last clearing, at which all are renumbered.
+"""
 NOWHERE: Final = 0
-"""Number of the membership of pods that count for nobody."""
+"""Number of the membership of pods that no population counts."""
 
 
 class PopulationRegistry:
     """Tags, populations and counts of one cluster."""
 
     def __init__(self, pods: Pods, classes: PodClasses, objects: ClusterObjects) -> None:
-        """Start with nothing said."""
+        """Start without populations."""
         #: Namespaces and labels of pods.
         self.tags = PodTags()
-        #: Pods of every population by slot; ``follow`` brings them up to date.
+        #: Pods of every population by slot; ``follow`` updates them.
         self.counts = PopulationCounts()
         self._pods = pods
         self._classes = classes
@@ -53,7 +53,7 @@ class PopulationRegistry:
         self._members = _PopulationSets(classes, self._wishes)
         self._slots = 0
         self._clear_at = SPARE
-        #: Whether rules from outside look at other pods, nobody knows at which.
+        #: Whether external rules with unknown inputs read other pods.
         self.outsiders = False
         self._came: set[int] = set()
         self._position = 0
@@ -61,13 +61,13 @@ class PopulationRegistry:
         self._counted_at: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
     def came(self, class_ids: npt.ArrayLike) -> None:
-        """Pods of these classes, which some rule counts, came to nodes."""
+        """Record that pods of these classes, counted by some rule, were placed."""
         self._came.update(distinct(np.atleast_1d(np.asarray(class_ids, np.int32))).tolist())
 
     def requesters(self) -> Callable[[int], bool] | None:
-        """Whether a class wants something of the pods that came since the last call.
+        """Predicate: does a class depend on pods placed since the last call?
 
-        ``None`` where it cannot be told: rules of others count pods, or nobody noted who came.
+        ``None`` if unknown: external rules count pods, or placements were not recorded.
         """
         came, self._came = self._came, set()
         if self.outsiders or not came:
@@ -96,12 +96,12 @@ class PopulationRegistry:
 
     @property
     def epoch(self) -> int:
-        """Rises when populations are numbered anew."""
+        """Incremented when populations are renumbered."""
         return self.counts.epoch
 
     @property
     def defaults(self) -> tuple[DefaultSpread, ...]:
-        """How pods that state no constraint are spread; set before the first pod comes."""
+        """Default spread constraints; set before the first pod is added."""
         return self._wishes.defaults
 
     @defaults.setter
@@ -111,7 +111,7 @@ class PopulationRegistry:
 
     @property
     def running_term_scoring(self) -> RunningTermScoring:
-        """How terms of running pods count in scores; set before the first pod comes."""
+        """Scoring of running pods' terms; set before the first pod is added."""
         return self._wishes.running_term_scoring
 
     @running_term_scoring.setter
@@ -119,14 +119,14 @@ class PopulationRegistry:
         self._wishes.running_term_scoring = wanted
 
     def grow(self, slots: int) -> None:
-        """Make room for ``slots`` slots."""
+        """Grow to ``slots`` slots."""
         self._slots = max(self._slots, slots)
         self.counts.fit(len(self.populations), self._slots)
 
     # ------------------------------------------------------------ classes
 
     def assign_populations(self, rows: Rows) -> None:
-        """New or changed rows: they and whom they concern get classes that say what is wanted."""
+        """Assign classes with current terms to new or changed rows and to the rows they affect."""
         if not len(rows) or not self._any_population_of(rows):
             return
         self._clear_if_many()
@@ -137,7 +137,7 @@ class PopulationRegistry:
         self._change_classes(rows)
 
     def object_changed(self, before: Wire | None, after: Wire | None) -> None:
-        """A namespace, service or controller came, changed or went."""
+        """Handle an added, changed or removed namespace, service or controller."""
         one = before if before is not None else after
         if isinstance(one, Namespace):
             labels = [
@@ -151,12 +151,12 @@ class PopulationRegistry:
                 self._reconsider(meant)
 
     def reassign_populations(self, namespaces: Iterable[str]) -> None:
-        """Labels of namespaces have changed: terms may mean other pods there."""
+        """Handle changed namespace labels: terms may select other pods there."""
         if self.populations and self._wishes.selects_other_namespaces:
             self._reconsider(self.tags.within(namespaces))
 
     def _reconsider(self, tags: BoolArray) -> None:
-        """Give pods of some tags classes anew."""
+        """Reassign the classes of pods with these tags."""
         self._wishes.forget(np.flatnonzero(tags).tolist())
         rows = self._rows_of(tags)
         fresh = self._wishes.hear(self._pairs(rows))
@@ -167,7 +167,7 @@ class PopulationRegistry:
         self.counts.invalidate_log()
 
     def retag(self, row: int, tag: int) -> None:
-        """A pod's labels are others now; its class must be admitted anew."""
+        """Set a pod's new tag; its class must be assigned again."""
         pods = self._pods
         gone = self.tags.leave(int(pods.tag[row]))
         if gone >= 0:
@@ -176,7 +176,7 @@ class PopulationRegistry:
         self.tags.use(pods.tag[row : row + 1])
 
     def end(self, row: int) -> None:
-        """A pod has gone; its row still has its tag."""
+        """Remove a pod; its row still has its tag."""
         gone = self.tags.leave(int(self._pods.tag[row]))
         if gone >= 0:
             self._wishes.forget((gone,))
@@ -187,7 +187,7 @@ class PopulationRegistry:
         return bool(self._classes.social[self._pods.class_id[rows]].any())
 
     def _rows_of(self, tags: npt.NDArray[np.bool_]) -> Rows:
-        """Rows in use of some tags."""
+        """Rows in use that have these tags."""
         pods = self._pods
         rows = np.flatnonzero(tags[pods.tag[: pods.length]])
         return rows[pods.serial[rows] > 0]
@@ -199,7 +199,7 @@ class PopulationRegistry:
         return list(zip((keys >> 32).tolist(), (keys & 0xFFFFFFFF).tolist(), strict=True))
 
     def _change_classes(self, rows: Rows) -> None:
-        """Give rows the classes that are right now."""
+        """Assign the current classes to rows."""
         pods = self._pods
         if not len(rows):
             return
@@ -217,7 +217,7 @@ class PopulationRegistry:
         pods.log.extend(rows)
 
     def _clear_if_many(self) -> None:
-        """Number populations anew when most are likely to be nobody's any more."""
+        """Renumber the populations if most are probably unused."""
         if len(self.populations) <= self._clear_at:
             return
         self.counts.clear()
@@ -233,18 +233,18 @@ class PopulationRegistry:
     # ------------------------------------------------------------ counts
 
     def counted(self, rows: Rows) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """(population, slot) of every count that some rows make, as ``follow`` left them."""
+        """(population, slot) of every count of some rows, as of the last ``follow``."""
         rows = rows[rows < len(self._counted_as)]
         return self._members.spread(self._counted_as[rows], self._counted_at[rows])
 
     def counted_in(self, population: int, rows: Rows) -> BoolArray:
-        """bool[k]: which of some rows a population counts, as ``follow`` left them."""
+        """bool[k]: which of some rows a population counts, as of the last ``follow``."""
         found, known = np.zeros(len(rows), np.bool_), rows < len(self._counted_as)
         found[known] = self._members.having(population)[self._counted_as[rows[known]]]
         return found
 
     def follow(self) -> None:
-        """Bring the counts up to date with the rows."""
+        """Update the counts from the row log."""
         pods = self._pods
         if not self.populations:
             self._position = pods.log.head
@@ -261,7 +261,7 @@ class PopulationRegistry:
             self._recount(rows)
 
     def _recount(self, rows: Rows) -> None:
-        """Count some rows as what and where they are now."""
+        """Count rows by their current class and slot."""
         pods = self._pods
         slots = pods.slot[rows]
         placed = slots != NO_SLOT
@@ -279,7 +279,7 @@ class PopulationRegistry:
 
 
 class _PopulationSets:
-    """The populations that pods belong to, as numbered lists that classes share."""
+    """Sets of populations that count a pod, numbered and shared between classes."""
 
     def __init__(self, classes: PodClasses, wishes: TermRegistry) -> None:
         self._classes = classes
@@ -295,7 +295,7 @@ class _PopulationSets:
     def of(
         self, class_ids: npt.NDArray[np.int32], leaving: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int32]:
-        """int32[k]: number of the list of each pod."""
+        """int32[k]: number of each pod's set."""
         if not len(class_ids):
             return np.zeros(0, np.int32)
         self._ensure(class_ids)
@@ -305,7 +305,7 @@ class _PopulationSets:
     def spread(
         self, lists: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """One (population, slot) for each entry of each list."""
+        """One (population, slot) pair for each member of each set."""
         lengths = self._length[lists]
         total = int(lengths.sum())
         ends = np.cumsum(lengths)
@@ -313,7 +313,7 @@ class _PopulationSets:
         return self._entries[index], np.repeat(slots, lengths)
 
     def having(self, population: int) -> BoolArray:
-        """bool[list]: the lists that a population is on."""
+        """bool[set]: the sets that have a population."""
         whose = np.repeat(np.arange(len(self._length)), self._length)
         found = np.zeros(len(self._length), np.bool_)
         found[whose[self._entries[: self._used] == population]] = True

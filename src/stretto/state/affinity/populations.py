@@ -1,9 +1,9 @@
-"""Numbers for what pods speak of: which populations there are, and what each class wants of them.
+"""Registry of populations and of the terms of each class.
 
-A population gets its number when somebody first speaks of it. Whom it means is answered by tag: all
-tags at once for a population that is new, all populations for a tag that is new (found by the
-labels that selectors insist on). What a class wants is put together from its own terms and from
-the terms that mean its tag, and kept until either changes.
+A population gets its number when a term first refers to it. Membership is computed by tag: all tags
+at once for a new population, all populations for a new tag (found by labels that their selectors
+require). The terms of a class combine its own terms with those that select its tag, and are cached
+until either changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,50 +38,50 @@ from stretto.state.nodes.labels import BoolArray
 from stretto.state.objects import ClusterObjects
 
 CACHED: Final = 100_000
-"""Answers kept before all are forgotten and made again when asked for."""
+"""Maximum number of cached results; the cache is cleared when full."""
 
 Pair = tuple[int, int]
 """Class id and tag."""
 
 
 class _OwnTerms(NamedTuple):
-    """What a class and a tag want by their own terms."""
+    """Own terms of a class and tag."""
 
     #: Serial of the class.
     serial: int
-    #: The wants, without what others say.
+    #: The terms, without those of other pods.
     wants: ClassTerms
-    #: Populations of the terms that its pods state.
+    #: Populations of the terms that its pods have.
     carried: tuple[int, ...]
 
 
 class _TagPopulations(NamedTuple):
-    """What populations say of a tag."""
+    """Populations that refer to a tag."""
 
-    #: Rises with each change.
+    #: Incremented on each change.
     version: int
-    #: Populations that its pods belong to by their labels.
+    #: Populations that count its pods by their labels.
     counted: tuple[int, ...]
-    #: Stated terms that mean its pods.
+    #: Terms of running pods that select its pods.
     meant: tuple[int, ...]
 
 
 _UNCONCERNED: Final = _TagPopulations(0, (), ())
-"""Nobody speaks of anybody."""
+"""No population refers to the tag."""
 
 
 class TermRegistry:
-    """Populations by number, and wants by class."""
+    """Populations by number, and terms by class."""
 
     def __init__(self, classes: PodClasses, tags: PodTags, objects: ClusterObjects) -> None:
-        """Start with nothing said."""
+        """Start without populations."""
         #: Populations by number.
         self.populations: list[Population | CarriedTerm] = []
-        #: Constraints of pods that state none.
+        #: Constraints of pods without their own.
         self.defaults: tuple[DefaultSpread, ...] = ()
-        #: How terms of running pods count.
+        #: Scoring of running pods' terms.
         self.running_term_scoring = RunningTermScoring()
-        #: Numbering that is valid now.
+        #: Current numbering.
         self.epoch: int = 0
         self._classes = classes
         self._tags = tags
@@ -92,13 +92,13 @@ class TermRegistry:
         self._populations_by_tag: dict[int, _TagPopulations] = {}
         self._own: dict[Pair, _OwnTerms] = {}
         self._classed: dict[Pair, tuple[int, int, int]] = {}
-        # Classes by pair while nothing changes, and of what time that is.
+        # Classes by pair, and the state of the registry that they are valid for.
         self._settled: dict[Pair, int] = {}
         self._stamp = (0, 0)
         self._version = 0
 
     def clear(self, epoch: int) -> None:
-        """Forget all populations; a new numbering begins."""
+        """Remove all populations; a new numbering starts."""
         self.epoch = epoch
         self.populations.clear()
         for table in (
@@ -113,7 +113,7 @@ class TermRegistry:
         self._settled.clear()
 
     def forget(self, tags: Iterable[int]) -> None:
-        """What is known of some tags is void: their namespace changed, or they are others now."""
+        """Drop cached results of tags: their namespace changed, or their numbers were reused."""
         gone = set(tags)
         self._settled.clear()
         for tag in gone:
@@ -125,7 +125,7 @@ class TermRegistry:
 
     @property
     def selects_other_namespaces(self) -> bool:
-        """Whether some term means namespaces by their labels."""
+        """Whether some term selects namespaces by labels."""
         return any(
             reach.namespaces is None or reach.beyond != NOTHING
             for each in self.populations
@@ -133,14 +133,14 @@ class TermRegistry:
         )
 
     def excludes_terminating(self, population: int) -> bool:
-        """Whether a population does not count pods whose deletion was asked for."""
+        """Whether a population excludes terminating pods."""
         found = self.populations[population]
         return isinstance(found, Population) and not found.include_terminating
 
-    # ------------------------------------------------------------ hearing
+    # ------------------------------------------------------------ registration
 
     def hear(self, pairs: Iterable[Pair]) -> list[int]:
-        """Number what these classes speak of in their namespaces; returns what is new."""
+        """Number the populations that these classes refer to; returns the new ones."""
         first = len(self.populations)
         if len(self._own) > CACHED:
             self._own.clear()
@@ -151,7 +151,7 @@ class TermRegistry:
         return list(range(first, len(self.populations)))
 
     def update_members(self, fresh: Iterable[int]) -> BoolArray:
-        """bool[tag]: tags that some new population means; what is known of them follows."""
+        """bool[tag]: tags that new populations select; their membership is updated."""
         concerned = np.zeros(len(self._tags), np.bool_)
         for number in fresh:
             meant = self._selected_tags(self.populations[number])
@@ -167,7 +167,7 @@ class TermRegistry:
         return list(map(self._settled.__getitem__, pairs))
 
     def _unassigned(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Pairs of which something may have changed since their class was last told."""
+        """Pairs whose class may have changed since it was last computed."""
         stamp = (self._version, self._classes.forgotten)
         if stamp != self._stamp or len(self._settled) > CACHED:
             self._stamp = stamp
@@ -193,7 +193,7 @@ class TermRegistry:
         return derived
 
     def tag_populations(self, tag: int) -> _TagPopulations:
-        """What populations say of a tag."""
+        """The populations that refer to a tag."""
         found = self._populations_by_tag.get(tag)
         if found is not None:
             return found
@@ -272,7 +272,7 @@ class TermRegistry:
         return self._number(Population((reach,), include_terminating=True))
 
     def _number(self, population: Population | CarriedTerm) -> int:
-        """The number of a population, made on first sight."""
+        """The number of a population, assigned at first use."""
         found = self._numbers.get(population)
         if found is not None:
             return found
@@ -286,7 +286,7 @@ class TermRegistry:
         return found
 
     def _joined(self, own: _OwnTerms, tag_populations: _TagPopulations) -> ClassTerms:
-        """What a class wants by its own terms and by those that mean it."""
+        """Combine a class's own terms with those that select it."""
         if own.wants.malformed:
             counted = (*tag_populations.counted, *own.carried)
             return own.wants._replace(counted=counted)
@@ -306,7 +306,7 @@ class TermRegistry:
         wants = own.wants._replace(shut=tuple(shut), wishes=tuple(wishes), counted=counted)
         return wants if wants.judged or counted else NO_WANTS
 
-    # ------------------------------------------------------------ whom populations mean
+    # ------------------------------------------------------------ membership
 
     def _selects(
         self, population: Population | CarriedTerm, namespace: str, labels: Mapping[str, str]
@@ -322,7 +322,7 @@ class TermRegistry:
         )
 
     def _selected_tags(self, population: Population | CarriedTerm) -> BoolArray:
-        """bool[tag]: tags whose pods a population's terms mean."""
+        """bool[tag]: tags whose pods a population's terms select."""
         mask = np.ones(len(self._tags), np.bool_)
         for reach in _reaches(population):
             mask &= self._tags.matching(reach.selector)
@@ -338,7 +338,7 @@ class TermRegistry:
         return [name for name in set(self._tags.namespaces) if reach.covers(name, labels(name))]
 
     def _extend(self, tag: int, number: int) -> None:
-        """A new population means a tag."""
+        """Add a tag to a new population."""
         known = self._populations_by_tag.get(tag)
         if known is None:
             return
@@ -358,7 +358,7 @@ class TermRegistry:
 
 
 def _has_terms(spec: PodSpec) -> bool:
-    """Whether a pod speaks of other pods; most do not."""
+    """Whether a pod has terms about other pods; most do not."""
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
         affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
@@ -366,12 +366,12 @@ def _has_terms(spec: PodSpec) -> bool:
 
 
 def _reaches(population: Population | CarriedTerm) -> tuple[PodReach, ...]:
-    """The terms that say whom a population, or a stated term, means."""
+    """The terms that define a population."""
     return (population.reach,) if isinstance(population, CarriedTerm) else population.reaches
 
 
 def _required_keys(rules: tuple[SelectorRule, ...]) -> tuple[str, str] | None:
-    """A label that every pod must have whom these rules mean; ``None`` where there is none."""
+    """A label required by all rules, or ``None``."""
     for rule in rules:
         if rule.operator is Operator.IN and len(rule.values) == 1:
             return rule.key, rule.values[0]

@@ -1,14 +1,14 @@
-"""Classes: all pods whose scheduling-relevant spec is the same.
+"""Classes: all pods with the same scheduling-relevant spec.
 
-Interning has two steps. The raw bytes of the scheduling sub-trees, as they came, are looked up
-first: pods of one template hit here for the price of one hash. On a miss the spec is decoded in
-full and brought into a canonical form (sorted, quantities as integers), so that a different order
-of fields or a differently spelt quantity still finds the same class. Pins (node name) and what is
-the pod's own (name, labels, volumes' claims) are no part of a class; what labels mean to other
-pods' rules is, as ``ClassTerms`` (``state.affinity.index`` derives such classes).
+Interning has two steps. First the raw bytes of the scheduling sub-trees are looked up: pods of one
+template hit here at the cost of one hash. On a miss the spec is decoded in full and brought into a
+canonical form (sorted, quantities as integers), so that a different order of fields or spelling of
+a quantity still finds the same class. Pins (node name) and the pod's own data (name, labels, PVCs)
+are not part of a class; the effect of labels on inter-pod rules is, as ``ClassTerms``
+(``state.affinity.index`` derives such classes).
 
-Ids are small integers that columns hold; one whose last pod has gone may be given again, and the
-class's serial tells the users apart.
+Ids are small integers for columns. An id may be reused after its last pod was removed; the class's
+serial distinguishes its uses.
 """
 
 import re
@@ -51,59 +51,59 @@ from stretto.state.rows.resources import (
 )
 
 GPU: Final = "nvidia.com/gpu"
-"""Resource whose pieces are managed as devices by default."""
+"""Resource managed device by device by default."""
 GPU_MILLI: Final = "stretto.dev/gpu-milli"
-"""Annotation: milli of each GPU asked for (default 1000, whole)."""
+"""Annotation: milli of each requested GPU (default 1000, whole)."""
 GPU_MODELS: Final = "stretto.dev/gpu-models"
-"""Annotation: allowed GPU models, joined by ``|``."""
+"""Annotation: allowed GPU models, separated by ``|``."""
 GPU_DEVICES: Final = "stretto.dev/gpu-devices"
 """Annotation written with the bind: the chosen devices, such as ``0,3``."""
 
 CLASS_LIMIT: Final = 50_000
-"""Classes kept with no pod left before the least recently used are forgotten."""
+"""Maximum number of unused classes; beyond it the least recently used is dropped."""
 STAGED: Final = 2
-"""Bit of ``PodClasses.special``: NUMA nodes, kept places or caps have a say in where a pod goes."""
+"""Bit of ``PodClasses.special``: NUMA nodes, reservations or caps affect placement."""
 PORTS_ALONE: Final = 4
-"""Bit of ``PodClasses.special``: beside amounts a claim needs host ports and nothing else."""
+"""Bit of ``PodClasses.special``: besides amounts a claim needs host ports only."""
 ZONES_ALONE: Final = 8
-"""Bit of ``PodClasses.special``: beside amounts a claim takes NUMA nodes and nothing else."""
+"""Bit of ``PodClasses.special``: besides amounts a claim takes NUMA nodes only."""
 BYTES_LIMIT: Final = 100_000
-"""Entries of the cache from raw bytes to classes; it is emptied when full."""
+"""Maximum entries of the cache from raw bytes to classes; it is cleared when full."""
 
 _OWN_ANNOTATIONS: Final = b"stretto.dev/gpu-m"
 _SEPARATOR: Final = b"\x00"
 _ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str] | None)
 _MILLI: Final = re.compile("[1-9][0-9]{0,3}")
 _CLAIMED: Final = (PodResourceClaim("any"),)
-"""What a class keeps of claims of devices: that there are some."""
+"""Stand-in for a class's device claims: records only that there are some."""
 
 
 Form = tuple[bytes, ClassTerms]
-"""What tells classes apart: the canonical spec, and what is wanted of other pods."""
+"""Identity of a class: the canonical spec, and its terms about other pods."""
 
 
 class PodClass(msgspec.Struct, frozen=True, eq=False):
-    """What all pods of a class ask for."""
+    """Requirements shared by all pods of a class."""
 
-    #: Small integer that columns hold.
+    #: Small integer for columns.
     id: int
-    #: Number of this class; never given twice, while ids are.
+    #: Serial of this class; never reused, unlike ids.
     serial: int
     #: The scheduling-relevant spec, decoded in full.
     spec: PodSpec
-    #: Exact amounts asked for, as (resource column, amount), devices left out.
+    #: Exact requests as (resource column, amount), without devices.
     requests: tuple[tuple[int, int], ...]
-    #: Host ports asked for.
+    #: Requested host ports.
     ports: tuple[HostPort, ...]
-    #: Devices asked for.
+    #: Requested devices.
     devices: tuple[DeviceRequest, ...]
-    #: What its annotations ask of NUMA nodes, rules and places.
+    #: Placement annotations.
     asks: PodAnnotations = NO_ASKS
-    #: What it wants of other pods, and where its pods count.
+    #: Terms about other pods, and the populations that count its pods.
     wants: ClassTerms = NO_WANTS
-    #: Full names of its containers' images, sorted; empty while no node reports any.
+    #: Full names of its containers' images, sorted; empty until a node reports images.
     images: tuple[str, ...] = ()
-    #: Full names of the images that are its volumes, sorted; empty likewise.
+    #: Full names of the images that are its volumes, sorted; empty until a node reports images.
     mounts: tuple[str, ...] = ()
 
 
@@ -111,7 +111,7 @@ class PodClasses:
     """The table of classes."""
 
     def __init__(self, resources: ResourceColumns, device_kinds: tuple[str, ...] = (GPU,)) -> None:
-        """Start empty, over the resource names of a ledger."""
+        """Start empty, with the resource names of a ledger."""
         #: Names of resources that are managed device by device.
         self.device_kinds: frozenset[str] = frozenset(device_kinds)
         #: Live pods by class id.
@@ -119,7 +119,7 @@ class PodClasses:
         self._resources = resources
         self._by_id: list[PodClass | None] = []
         self._by_bytes: dict[bytes, int] = {}
-        #: How many classes were forgotten so far; their ids may mean others since.
+        #: Number of dropped classes so far; their ids may have been reused.
         self.forgotten: int = 0
         self._by_form: dict[Form, int] = {}
         self._forms: list[Form] = []
@@ -127,23 +127,23 @@ class PodClasses:
         self._free_ids: list[int] = []
         self._next_serial = 1
         self._by_body: dict[bytes, int] = {}
-        #: Whether the images of pods are part of their classes.
+        #: Whether images are part of the classes.
         self.by_image = False
         self._asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
-        #: uint8[class]: not 0 where a claim needs more than amounts; ``STAGED`` is set where it is
-        #: not placed by score alone.
+        #: uint8[class]: not 0 if a claim needs more than amounts; ``STAGED`` is set if placement
+        #: depends on more than scores.
         self.special: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: uint8[class]: 1 where the spec says anything of other pods.
+        #: uint8[class]: 1 if the spec has terms about other pods.
         self.social: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: uint8[class]: 1 where some rule counts its pods.
+        #: uint8[class]: 1 if some rule counts its pods.
         self.counted: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: uint8[class]: 1 where other pods matter to where its pods may go.
+        #: uint8[class]: 1 if placement of its pods depends on other pods.
         self.judged: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
-        #: int64[class]: serial of the class that uses an id now; 0 when none does.
+        #: int64[class]: serial of the class that uses an id now; 0 for none.
         self.serials: npt.NDArray[np.int64] = np.zeros(64, np.int64)
 
     def __len__(self) -> int:
-        """Ids ever given; some may be free now."""
+        """Number of ids ever assigned; some may be free now."""
         return len(self._by_id)
 
     def __getitem__(self, class_id: int) -> PodClass:
@@ -154,7 +154,7 @@ class PodClasses:
         return found
 
     def serial(self, class_id: int) -> int:
-        """Serial of the class that uses an id now; 0 when none does."""
+        """Serial of the class that uses an id now; 0 for none."""
         found = self._by_id[class_id]
         return found.serial if found is not None else 0
 
@@ -163,12 +163,12 @@ class PodClasses:
 
         Args:
             head: the decoded head.
-            body: the JSON the head was decoded from (decoded in full on a miss).
-            told: what its node says of its resources (``state.classes.resizing``); empty: the spec
-            counts.
+            body: the JSON of the head (decoded in full on a miss).
+            told: the resources reported by its node (``state.classes.resizing``); if empty, the
+                spec counts.
 
         Raises:
-            InputError: the spec cannot be read; nothing is kept.
+            InputError: the spec is unreadable; nothing is stored.
         """
         spec, meta = head.spec, head.metadata
         key = [
@@ -204,13 +204,13 @@ class PodClasses:
         return found
 
     def include_images(self) -> None:
-        """From now on the images of pods are part of their classes."""
+        """Make images part of the classes from now on."""
         self.by_image = True
         self._by_bytes.clear()
         self._by_body.clear()
 
     def intern_shared(self, head: PodHead | None, body: bytes) -> int:
-        """The class of a running pod whose body many share: Python keeps the hash of ``body``."""
+        """The class of a running pod whose body many share: Python caches the hash of ``body``."""
         found = self._by_body.get(body)
         if found is None:
             head = head if head is not None else decode_pod_head(body)
@@ -221,16 +221,16 @@ class PodClasses:
         return found
 
     def asks(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """int64[k, resource]: exact amounts of each class, the pod's own place included."""
+        """int64[k, resource]: exact requests of each class, including the pod slot."""
         return self._asks[class_ids]
 
     def use(self, class_id: int, count: int = 1) -> None:
-        """Count pods of a class that came."""
+        """Count new pods of a class."""
         self.users[class_id] += count
         self._unused.pop(class_id, None)
 
     def leave(self, class_id: int) -> None:
-        """Count a pod of a class that went; beyond the limit the oldest unused is forgotten."""
+        """Count a removed pod of a class; beyond the limit the oldest unused class is dropped."""
         self.users[class_id] -= 1
         if self.users[class_id] == 0:
             self._unused[class_id] = None
@@ -238,7 +238,7 @@ class PodClasses:
                 self._forget(next(iter(self._unused)))
 
     def derive(self, class_id: int, wants: ClassTerms) -> int:
-        """The class of the same spec with other wants."""
+        """The class of the same spec with other terms."""
         form = self._forms[class_id][0]
         found = self._by_form.get((form, wants))
         if found is not None:
@@ -246,11 +246,11 @@ class PodClasses:
         return self._add(msgspec.structs.replace(self[class_id], wants=wants), form)
 
     def is_of(self, class_id: int, spec_class: int) -> bool:
-        """Whether a class has the same spec as another, whatever it wants of other pods."""
+        """Whether a class has the same spec as another, independent of its terms."""
         return self._forms[class_id][0] == self._forms[spec_class][0]
 
     def move(self, before: npt.NDArray[np.int32], after: npt.NDArray[np.int32]) -> None:
-        """Count pods that changed their classes."""
+        """Count pods whose class changed."""
         for class_id, count in zip(*np.unique(after, return_counts=True), strict=True):
             self.use(int(class_id), int(count))
         for class_id, count in zip(*np.unique(before, return_counts=True), strict=True):
@@ -273,7 +273,7 @@ class PodClasses:
         return self._add(made, form)
 
     def _add(self, made: PodClass, form: bytes) -> int:
-        """Give a class an id."""
+        """Assign an id to a class."""
         class_id = self._free_ids.pop() if self._free_ids else len(self._by_id)
         made = msgspec.structs.replace(made, id=class_id, serial=self._next_serial)
         self._next_serial += 1
@@ -321,7 +321,7 @@ class PodClasses:
         pod = decode_as(Pod, body, "pod")
         spec, ports = pod.spec, host_ports(pod.spec)
         amounts = running_requests(pod) if running else requests(spec)
-        amounts.pop(FIRST_NAMES[PODS], None)  # its own place is counted anyway
+        amounts.pop(FIRST_NAMES[PODS], None)  # the pod slot is counted separately
         check_amounts(amounts, f"{_name(head.metadata)}, requests")
         devices = tuple(
             _device_request(kind, amounts.pop(kind), head.metadata)
@@ -357,16 +357,16 @@ class PodClasses:
 
 
 def decode_spec(body: bytes) -> PodSpec:
-    """The scheduling-relevant spec of a pod's JSON.
+    """Decode the scheduling-relevant spec of a pod's JSON.
 
     Raises:
-        InputError: a field cannot be read; says which.
+        InputError: a field is unreadable; the message has its path.
     """
     return decode_as(Pod, body, "pod").spec
 
 
 def _placement_spec(spec: PodSpec) -> PodSpec:
-    """What rules read of a spec: nothing that is the pod's own or counted already."""
+    """The part of a spec that rules read, without the pod's own data and amounts."""
     return PodSpec(
         node_selector=spec.node_selector,
         affinity=spec.affinity,
@@ -377,12 +377,12 @@ def _placement_spec(spec: PodSpec) -> PodSpec:
 
 
 def _name(meta: MetaHead) -> str:
-    """A pod in messages."""
+    """Name of a pod in messages."""
     return f"pod {meta.namespace}/{meta.name}"
 
 
 def _placement_annotations(meta: MetaHead) -> bytes:
-    """The annotations that change what a pod asks, as they came; mostly nothing."""
+    """The raw annotations that affect requests; mostly none."""
     if meta.annotations is NO_BYTES:
         return b""
     raw = bytes(meta.annotations)
@@ -392,7 +392,7 @@ def _placement_annotations(meta: MetaHead) -> bytes:
 
 
 def _device_request(kind: str, count: int, meta: MetaHead) -> DeviceRequest:
-    """What a pod asks of one device kind; shares and models come from its annotations."""
+    """A pod's request for one device kind; shares and models come from its annotations."""
     notes = _ANNOTATIONS.decode(meta.annotations) or {} if meta.annotations is not NO_BYTES else {}
     pod = _name(meta)
     if not 0 <= count <= MAX_DEVICES:

@@ -1,12 +1,12 @@
-"""What pods want of other pods: terms of affinity and constraints of spreading, compiled.
+"""Compiled terms about other pods: affinity, anti-affinity and topology spread.
 
-Two directions. A pod's own terms mean running pods; the terms that running pods state mean the pod.
-Both speak of *populations*, sets of pods that are counted by slot (``state.affinity.index``): pods
-that a selector means, or pods that state a term. What all pods of a class want, and where they
-count themselves, is its ``ClassTerms``, in numbers of populations.
+There are two directions: a pod's own terms select running pods, and the terms of running pods
+select the pod. Both refer to *populations*, sets of pods that are counted by slot
+(``state.affinity.index``): pods that a selector matches, or pods that have a term. The terms of a
+class, and the populations that count its pods, are its ``ClassTerms``, in population numbers.
 
-Kept as kube-scheduler has it: a namespace selector of the pod's own that an empty label set meets
-means every namespace, and an empty selector of a spread constraint counts nobody but the pod.
+As in kube-scheduler, a namespace selector of the pod itself that matches an empty label set selects
+every namespace, and an empty selector of a spread constraint counts only the pod itself.
 """
 
 from collections.abc import Mapping
@@ -22,41 +22,41 @@ SOFT: Final = "ScheduleAnyway"
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
 NOBODY: Final = -1
-"""In place of a population: no pod counts."""
+"""Population number for "no pods count"."""
 
 
 class PodReach(NamedTuple):
-    """The pods that one term means."""
+    """The pods that one term selects."""
 
-    #: Namespaces named; ``None`` for every one.
+    #: Named namespaces; ``None`` for all.
     namespaces: frozenset[str] | None
-    #: Labels of further namespaces.
+    #: Selector of additional namespaces.
     beyond: Selector
-    #: Labels of the pods.
+    #: Selector of the pods.
     selector: Selector
 
     def covers(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether pods of a namespace may be meant."""
+        """Whether pods of a namespace may be selected."""
         if self.namespaces is None or namespace in self.namespaces:
             return True
         return self.beyond.matches(namespace_labels)
 
 
 class Population(NamedTuple):
-    """Pods that all of some terms mean."""
+    """Pods that all of some terms select."""
 
     #: The terms.
     reaches: tuple[PodReach, ...]
-    #: Whether pods count whose deletion was asked for.
+    #: Whether terminating pods count.
     include_terminating: bool
 
 
 class TermEffect(IntEnum):
-    """How a running pod's term speaks."""
+    """Effect of a running pod's term on new pods."""
 
-    #: Required affinity; counts in the score of who is meant.
+    #: Required affinity; adds to the score of selected pods.
     AFFINITY = 0
-    #: Required anti-affinity: who is meant must stay away.
+    #: Required anti-affinity: excludes selected pods.
     ANTI = 1
     #: Preferred affinity.
     PREFERRED = 2
@@ -65,114 +65,114 @@ class TermEffect(IntEnum):
 
 
 class CarriedTerm(NamedTuple):
-    """A term, and with it the population of the pods that state it."""
+    """A term, and with it the population of the pods that have it."""
 
-    #: How it speaks.
+    #: Its effect.
     stated: TermEffect
-    #: Whom it means.
+    #: The pods it selects.
     reach: PodReach
-    #: The node label whose value is the neighbourhood.
+    #: The node label that defines the topology domain.
     key: str
-    #: How much it counts, negative against.
+    #: Weight; negative for anti-affinity.
     weight: int
 
 
 class SpreadConstraint(NamedTuple):
-    """One constraint of spreading."""
+    """One topology spread constraint."""
 
     #: The pods that count, or ``NOBODY``.
     population: int
     #: The node label.
     key: str
-    #: By how many pods two values may differ.
+    #: Maximum skew between two domains.
     skew: int
-    #: 1 where the pod counts itself.
+    #: 1 if the pod counts itself.
     own: int
-    #: With fewer values than this the least count is taken as 0.
+    #: Minimum number of domains; with fewer, the minimum count is 0.
     least: int
-    #: Whether only nodes within the pod's node affinity count.
+    #: Whether only nodes that match the pod's node affinity count.
     by_affinity: bool
     #: Whether only nodes whose taints the pod tolerates count.
     by_taints: bool
 
 
 class DefaultSpread(NamedTuple):
-    """A constraint of the cluster, for pods that state none."""
+    """A default constraint of the cluster, for pods without constraints."""
 
     #: The node label.
     key: str
-    #: By how many pods two values may differ.
+    #: Maximum skew between two domains.
     skew: int
-    #: Whether it must hold; otherwise it should.
+    #: Whether it is hard (DoNotSchedule); otherwise soft (ScheduleAnyway).
     hard: bool = False
 
 
 class RunningTermScoring(NamedTuple):
-    """How the terms that running pods state count in the score of a pod that they mean."""
+    """How the terms of running pods affect the score of a pod that they select."""
 
-    #: What required affinity counts; 0 for nothing.
+    #: Weight of required affinity; 0 for none.
     required: int = 1
-    #: Whether they count only for pods that have preferences of their own.
+    #: Whether they count only for pods with preferences of their own.
     mutual: bool = False
 
 
 SYSTEM_DEFAULTS: Final = (DefaultSpread(HOSTNAME, 3), DefaultSpread(ZONE, 5))
-"""Kubernetes' own: a skew of 3 over hosts and of 5 over zones, both wishes."""
+"""Kubernetes' system defaults: a skew of 3 over hosts and of 5 over zones, both soft."""
 
 
 class ClassTerms(NamedTuple):
-    """What the pods of a class want of others, and where they count."""
+    """Terms of a class about other pods, and the populations that count its pods."""
 
-    #: Numbering of populations that it speaks in.
+    #: Population numbering that it refers to.
     epoch: int = 0
-    #: Keys of required affinity; each must have a pod of ``company``.
+    #: Topology keys of required affinity; each domain needs a pod of ``company``.
     near: tuple[str, ...] = ()
-    #: Pods that meet all required terms.
+    #: Population of the pods that match all required affinity terms.
     company: int = NOBODY
-    #: Whether the pod meets its own required terms, so that it may be the first.
+    #: Whether the pod matches its own required affinity terms, so that it may be the first.
     selects_itself: bool = False
-    #: Required anti-affinity: (key, population that must not be there).
+    #: Required anti-affinity: (key, excluded population).
     far: tuple[tuple[str, int], ...] = ()
-    #: Required anti-affinity of running pods that means the pod, likewise.
+    #: Required anti-affinity of running pods that selects the pod: (key, excluded population).
     shut: tuple[tuple[str, int], ...] = ()
-    #: Hard spreading.
+    #: Hard spread constraints.
     hard: tuple[SpreadConstraint, ...] = ()
-    #: Preferences of either side: (key, population, weight, negative against).
+    #: Preferences of both directions: (key, population, weight; negative for anti-affinity).
     wishes: tuple[tuple[str, int, int], ...] = ()
-    #: Soft spreading.
+    #: Soft spread constraints.
     soft: tuple[SpreadConstraint, ...] = ()
-    #: Whether ``soft`` are the cluster's defaults, which bind nobody to labels that nodes lack.
+    #: Whether ``soft`` are the cluster's defaults, which ignore nodes that lack the labels.
     from_defaults: bool = False
-    #: Populations that a pod of the class belongs to.
+    #: Populations that count pods of the class.
     counted: tuple[int, ...] = ()
-    #: What is wrong with the terms; empty where nothing is.
+    #: Error in the terms; empty if there is none.
     malformed: str = ""
 
     @property
     def strict(self) -> bool:
-        """Whether other pods may keep its pods from nodes, or must be there."""
+        """Whether other pods can make nodes ineligible for its pods."""
         return bool(self.near or self.far or self.shut or self.hard or self.malformed)
 
     @property
     def judged(self) -> bool:
-        """Whether anything is asked of nodes for other pods' sake."""
+        """Whether its placement depends on other pods."""
         return self.strict or bool(self.wishes or self.soft)
 
 
 NO_WANTS: Final = ClassTerms()
-"""What most classes want: nothing of others."""
+"""Terms of most classes: none."""
 
 
 class PodTerms(NamedTuple):
-    """The terms that a pod states, in one namespace."""
+    """Terms of a pod in its namespace."""
 
-    #: Required affinity: (key, pods meant).
+    #: Required affinity: (key, selected pods).
     affinity: tuple[tuple[str, PodReach], ...] = ()
-    #: Required anti-affinity, likewise.
+    #: Required anti-affinity: (key, selected pods).
     anti: tuple[tuple[str, PodReach], ...] = ()
-    #: Preferences: (key, pods meant, weight, negative against).
+    #: Preferences: (key, selected pods, weight; negative for anti-affinity).
     wishes: tuple[tuple[str, PodReach, int], ...] = ()
-    #: What it says to others.
+    #: Terms with effect on other pods.
     carried: tuple[CarriedTerm, ...] = ()
 
 
@@ -180,7 +180,7 @@ NO_TERMS: Final = PodTerms()
 
 
 def has_pod_terms(spec: PodSpec) -> bool:
-    """Whether a spec says anything of other pods."""
+    """Whether a spec has terms about other pods."""
     affinity = spec.affinity
     return bool(spec.topology_spread_constraints) or (
         affinity is not None
@@ -192,7 +192,7 @@ def pod_terms(spec: PodSpec, namespace: str) -> PodTerms:
     """The terms of a spec.
 
     Raises:
-        InputError: a selector cannot be read; its path is named.
+        InputError: a selector is invalid; the message has its path.
     """
     affinity = spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
@@ -221,10 +221,10 @@ def pod_terms(spec: PodSpec, namespace: str) -> PodTerms:
 
 
 def spread_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
-    """The pods that a constraint of a pod with these labels counts.
+    """Selector of the pods that a constraint counts, for a pod with these labels.
 
     Raises:
-        InputError: its selector cannot be read; its path is named.
+        InputError: the selector is invalid; the message has its path.
     """
     selector = selectors.label_selector(constraint.label_selector, "labelSelector")
     keys = [key for key in constraint.match_label_keys if key in labels]
@@ -234,7 +234,7 @@ def spread_selector(constraint: TopologySpreadConstraint, labels: Mapping[str, s
 
 
 def spread_population(selector: Selector, namespace: str) -> Population | None:
-    """Who counts for a constraint with this selector; ``None`` for nobody."""
+    """The population that a constraint with this selector counts; ``None`` for none."""
     if selector == EVERYTHING or selector.nothing:
         return None
     reach = PodReach(frozenset((namespace,)), selectors.NOTHING, selector)
@@ -242,13 +242,13 @@ def spread_population(selector: Selector, namespace: str) -> Population | None:
 
 
 def exactly(labels: Mapping[str, str]) -> Selector:
-    """The selector of objects that have all these labels."""
+    """Selector of objects that have all these labels."""
     rules = (SelectorRule(key, Operator.IN, (value,)) for key, value in labels.items())
     return Selector(tuple(sorted(rules, key=str)))
 
 
 def both(one: Selector, other: Selector) -> Selector:
-    """The selector of objects that meet two others."""
+    """Selector of objects that match two others."""
     return Selector(tuple(sorted({*one.rules, *other.rules}, key=str)))
 
 
@@ -265,6 +265,6 @@ def _carried(stated: TermEffect, term: PodAffinityTerm, namespace: str, weight: 
 
 
 def _own(term: CarriedTerm) -> PodReach:
-    """Whom a term means when its own pod asks."""
+    """The pods that a term selects, from its own pod's view."""
     reach = term.reach
     return reach._replace(namespaces=None) if reach.beyond.matches({}) else reach

@@ -1,8 +1,8 @@
-"""Traits of pods that only preemption asks for: what notes and policies say of it.
+"""Preemption attributes of pods, from annotations and policies.
 
-Nearly all pods have none, so a pod's row holds the number of its traits, 0 for nothing to know, and
-pods that say the same share a number. What Gödel's node manager starts neither preempts nor is
-preempted, as there.
+Nearly all pods have the defaults. A pod's row holds the number of its attributes, 0 for the
+defaults; pods with equal attributes share a number. As in Gödel, pods started by the node manager
+neither preempt nor are preempted.
 """
 
 from collections.abc import Mapping
@@ -15,20 +15,22 @@ from stretto.api.types.handover_annotations import LAUNCHER, NODE_MANAGER
 from stretto.api.types.heads import NO_BYTES, PodHead
 
 CAN_BE_PREEMPTED: Final = "godel.bytedance.com/can-be-preempted"
-"""Annotation on a pod or its PriorityClass: ``true`` lets it be preempted, ``false`` forbids it."""
+"""Annotation on a pod or its PriorityClass: ``true`` allows its preemption, ``false`` forbids it.
+"""
 PREEMPTION_POLICY: Final = "godel.bytedance.com/preemption-policy"
-"""Annotation on a pod or its PriorityClass: ``Never`` forbids it to preempt others."""
+"""Annotation on a pod or its PriorityClass: ``Never`` forbids preempting others."""
 PROTECTED_FOR: Final = "godel.bytedance.com/protection-duration-from-preemption"
-"""Annotation on a pod or its PriorityClass: seconds after its start in which it stays."""
+"""Annotation on a pod or its PriorityClass: seconds after its start in which it is not preempted.
+"""
 NEVER: Final = "Never"
-"""The policy of pods that preempt nobody."""
+"""Policy of pods that never preempt."""
 
 TraitKey = tuple[bytes, bool, str, bool]
-"""Notes as they came where they matter, whether its policy is Never, its PriorityClass, and whether
-it asks for another scheduler."""
+"""Relevant raw annotations, whether the policy is Never, the PriorityClass, and whether the pod has
+another ``schedulerName``."""
 
 NO_TRAITS: Final = 0
-"""Number of the traits of a pod about which there is nothing to know."""
+"""Number of the default attributes."""
 _MARKS: Final = (
     *(key.partition("/")[2].encode() for key in (CAN_BE_PREEMPTED, PREEMPTION_POLICY)),
     PROTECTED_FOR.partition("/")[2].encode(),
@@ -38,26 +40,26 @@ _TEXTS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class PreemptionAttributes(msgspec.Struct, frozen=True):
-    """What pods of one number have in common."""
+    """Attributes shared by the pods of one number."""
 
     #: Whether it may preempt others.
     preempts: bool = True
-    #: What its note says of being preempted; ``None`` where it says nothing.
+    #: Its annotation on being preempted; ``None`` if there is none.
     can_be_preempted: bool | None = None
-    #: Seconds after its start in which it stays.
+    #: Seconds after its start in which it is not preempted.
     protected_for: float = 0.0
-    #: Whether it is another scheduler's, and those are spared.
+    #: Whether it belongs to another scheduler whose pods are spared.
     is_others: bool = False
 
 
 class PriorityClassAnnotations(msgspec.Struct, frozen=True):
-    """What a PriorityClass says of the pods that name it, its value aside."""
+    """Annotations of a PriorityClass, which apply to the pods that name it."""
 
-    #: Whether they may preempt others.
+    #: Whether the pods may preempt others.
     preempts: bool = True
-    #: Whether they may be preempted; ``None`` where it says nothing.
+    #: Whether the pods may be preempted; ``None`` if there is no annotation.
     can_be_preempted: bool | None = None
-    #: Seconds after their start in which they stay.
+    #: Seconds after their start in which the pods are not preempted.
     protected_for: float = 0.0
 
 
@@ -65,15 +67,15 @@ _SILENT: Final = PriorityClassAnnotations()
 
 
 class PreemptionAttributeTable:
-    """Traits by number, shared and counted."""
+    """Attributes by number, shared and reference-counted."""
 
     def __init__(self) -> None:
-        """Nothing but the traits of everybody."""
-        #: What PriorityClasses say beside their values; those that say nothing are left out.
+        """Start with the default attributes only."""
+        #: Annotations by PriorityClass; classes without annotations are omitted.
         self.classes: dict[str, PriorityClassAnnotations] = {}
-        #: Names of schedulers whose pods alone may be asked to leave; ``None`` for everybody's.
+        #: ``schedulerName`` values whose pods may be evicted; ``None`` for all.
         self.ours: frozenset[str] | None = None
-        #: How many numbers were given up so far; they may mean others since.
+        #: Number of dropped entries so far; their numbers may have been reused.
         self.forgotten: int = 0
         self._by_number: list[PreemptionAttributes] = [PreemptionAttributes()]
         self._by_key: dict[TraitKey, int] = {}
@@ -82,15 +84,15 @@ class PreemptionAttributeTable:
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        """Numbers ever given; some may be free."""
+        """Numbers ever assigned; some may be free."""
         return len(self._by_number)
 
     def __getitem__(self, number: int) -> PreemptionAttributes:
-        """The traits of a number."""
+        """The attributes of a number."""
         return self._by_number[number]
 
     def number_of(self, head: PodHead) -> int:
-        """The number of a pod's traits; count its use with ``use``."""
+        """The number of a pod's attributes; count its use with ``use``."""
         spec, notes = head.spec, head.metadata.annotations
         refuses = spec.preemption_policy == NEVER
         others = self.ours is not None and spec.scheduler_name not in self.ours
@@ -105,12 +107,12 @@ class PreemptionAttributeTable:
         return found if found is not None else self._make(key)
 
     def use(self, number: int) -> None:
-        """Count a pod."""
+        """Count a new pod."""
         if number:
             self._users[number] += 1
 
     def leave(self, number: int) -> None:
-        """Count a pod that went; traits without pods are forgotten."""
+        """Count a removed pod; unused attributes are dropped."""
         if not number:
             return
         self._users[number] -= 1
@@ -153,7 +155,7 @@ class PreemptionAttributeTable:
 def priority_class_annotations(
     policy: str | None, annotations: Mapping[str, str]
 ) -> PriorityClassAnnotations:
-    """What a PriorityClass says of preemption."""
+    """Parse the preemption annotations of a PriorityClass."""
     mark = annotations.get(CAN_BE_PREEMPTED)
     return PriorityClassAnnotations(
         preempts=NEVER not in (policy, annotations.get(PREEMPTION_POLICY)),
@@ -163,7 +165,7 @@ def priority_class_annotations(
 
 
 def duration_seconds(text: str) -> float:
-    """A number of seconds as a note says it; 0 where it says nothing that can be read."""
+    """Parse a number of seconds; 0 if it is unreadable."""
     try:
         value = float(text)
     except ValueError:
@@ -172,12 +174,12 @@ def duration_seconds(text: str) -> float:
 
 
 def _flag(text: str) -> bool | None:
-    """``true`` or ``false``; anything else says nothing."""
+    """Parse ``true`` or ``false``; ``None`` for anything else."""
     return {"true": True, "false": False}.get(text.strip().lower())
 
 
 def _texts(raw: bytes) -> Mapping[str, str]:
-    """A raw map of texts; what cannot be read holds nothing."""
+    """Decode a raw map of strings; empty if it is unreadable."""
     if not raw:
         return {}
     try:

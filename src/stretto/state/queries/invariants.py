@@ -1,8 +1,8 @@
-"""The laws as checks on live state: what must hold whatever has happened.
+"""Invariants as checks on live state.
 
-Each check returns what it found wrong, in words; an empty list is good news. They recompute from
-the rows what the engine keeps up to date step by step, so a bug in the upkeep shows. They are run
-after every step of the fault simulator, and by whoever wants to know in production.
+Each check returns the breaches it found, in words; an empty list means none. The checks recompute
+from the rows what the engine maintains incrementally, so they reveal bugs in the incremental code.
+They run after every step of the fault simulator, and on demand in production.
 """
 
 from typing import NamedTuple
@@ -21,16 +21,16 @@ PLACED = (PodState.NOMINATED, PodState.ASSUMED, PodState.BOUND)
 
 
 class InvariantBreach(NamedTuple):
-    """One law, broken."""
+    """One broken invariant."""
 
-    #: Number of the law in the design.
+    #: Number of the invariant in the design.
     law: int
-    #: What is wrong, with names and amounts.
+    #: The breach, with names and amounts.
     what: str
 
 
 def check_all(cluster: Cluster) -> list[InvariantBreach]:
-    """Every check of one cluster's own books."""
+    """All checks of one cluster's own data."""
     return [
         *ledger_equals_rows(cluster),
         *devices_equal_rows(cluster),
@@ -41,7 +41,7 @@ def check_all(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Used amounts are the sum over the pods on each slot, neither more nor less."""
+    """Used amounts equal the sum over the pods on each slot."""
     ledger, pods = cluster.ledger, cluster.pods
     rows = _placed_rows(cluster)
     width = len(ledger.resources)
@@ -64,7 +64,7 @@ def ledger_equals_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def devices_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """Free milli of every device is what its pods leave."""
+    """Free milli of every device equals its total minus its pods' shares."""
     table, pods = cluster.ledger.devices, cluster.pods
     taken = np.zeros_like(table.free)
     for row in _placed_rows(cluster).tolist():
@@ -110,7 +110,7 @@ def ports_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
-    """What is taken of every NUMA node is what its pods hold, and what agents say others hold."""
+    """Usage of every NUMA node equals its pods' holdings plus reported usage."""
     topology, pods = cluster.topology, cluster.pods
     expected = topology.foreign()
     found = []
@@ -130,7 +130,7 @@ def numa_nodes_equal_rows(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def overcommitted(cluster: Cluster) -> list[InvariantBreach]:
-    """Nodes whose pods take more than they may give (lawful only where others caused it)."""
+    """Nodes whose pods take more than allocatable (allowed only if other components caused it)."""
     ledger = cluster.ledger
     over = np.argwhere(ledger.used > ledger.alloc)
     found = [
@@ -156,7 +156,7 @@ def overcommitted(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
-    """A pod that waits holds no slot, one that is placed holds a live one or is a stray."""
+    """A pending pod holds no slot; a placed one holds a live slot or is a stray."""
     pods, slots = cluster.pods, cluster.ledger.slots
     found = []
     for row in pods.rows().tolist():
@@ -181,7 +181,7 @@ def rows_are_in_order(cluster: Cluster) -> list[InvariantBreach]:
 
 
 def gangs_are_complete(plan: Plan, verdict: Verdict) -> list[InvariantBreach]:
-    """Of every unit of a plan, enough claims were granted for it to stand, or none."""
+    """Of every unit of a plan, at least the required number of claims was granted, or none."""
     granted = {*verdict.granted.tolist(), *verdict.nominated.tolist()}
     found = []
     for unit in plan.units:

@@ -1,7 +1,7 @@
-"""What each pod is to the index of victims: may it be asked, does it wait, does it leave.
+"""The kind of each pod in the victim index: evictable, waiting claim, terminating or protected.
 
-Pods that started a short while ago may be asked later; they are looked at again when their time has
-come.
+Pods that started recently become evictable later; they are checked again when their protection
+ends.
 """
 
 from collections.abc import Iterator
@@ -20,20 +20,20 @@ from stretto.state.work.evictions import EvictionState
 
 
 class VictimKinds:
-    """Tells kinds by a profile's rules."""
+    """Determines kinds by a profile's rules."""
 
     def __init__(self, cluster: Cluster, rules: PreemptionRules) -> None:
-        """Nothing asked yet."""
+        """Start without protected pods."""
         self._cluster = cluster
         self._rules = rules
         self._protection_ends: list[tuple[float, int, int]] = []
 
     def clear(self) -> None:
-        """Everybody is about to be asked about again."""
+        """Reset before all pods are classified again."""
         self._protection_ends.clear()
 
     def of(self, row: int, now: float) -> int | None:
-        """The kind of a row; ``None`` where it is on no node or may not be asked."""
+        """The kind of a row; ``None`` if it is on no node or may not be evicted."""
         pods = self._cluster.pods
         if pods.slot[row] == NO_SLOT:
             return None
@@ -48,7 +48,7 @@ class VictimKinds:
         return MAY_BE_ASKED if guard is None else None
 
     def of_many(self, rows: npt.NDArray[np.int64], now: float) -> npt.NDArray[np.uint8]:
-        """uint8[row]: the same for rows that are on nodes, ``KEPT`` for those not to be asked."""
+        """uint8[row]: the same for rows on nodes, ``KEPT`` for protected ones."""
         pods, rules = self._cluster.pods, self._rules
         kinds = np.full(len(rows), KEPT, np.uint8)
         running = pods.state[rows] == PodState.BOUND
@@ -68,7 +68,7 @@ class VictimKinds:
         return kinds
 
     def protection_ended(self, now: float) -> Iterator[int]:
-        """Rows whose protection is over."""
+        """Rows whose protection has ended."""
         while self._protection_ends and self._protection_ends[0][0] <= now:
             _, row, serial = heappop(self._protection_ends)
             if self._cluster.pods.serial[row] == serial:
