@@ -121,7 +121,9 @@ class Plane:
         )
         #: The cluster as it is known.
         self.cluster = Cluster(config.profile.shape(shape))
-        self.cluster.traits.ours = names if config.profile.preemption.spares_others else None
+        self.cluster.preemption_attributes.ours = (
+            names if config.profile.preemption.spares_others else None
+        )
         #: Every unit.
         self.units = Units()
         #: The rules compiled, shared by the shards.

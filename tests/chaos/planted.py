@@ -22,7 +22,7 @@ from stretto.framework.compiled.one_node import Preemptor
 from stretto.framework.engine.runtime import CompiledProfile
 from stretto.framework.preemption import finder as finder_module
 from stretto.framework.preemption.finder import VictimFinder, VictimSearchResult
-from stretto.state.classes.traits import PreemptionAttributeTable
+from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.ingest.pods import Ingest
 from stretto.state.rows.devices import DeviceColumns
@@ -276,7 +276,7 @@ def a_pod_pushes_out_its_equals(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def preemptions_are_proposed_that_are_never_granted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PreemptionJudge, "problem", lambda *_: ConflictCause.BUDGET_SPENT)
+    patch.setattr(PreemptionJudge, "problem", lambda *_: ConflictCause.BUDGET_EXHAUSTED)
 
 
 @plant

@@ -47,7 +47,7 @@ class ClusterObjects:
     def __init__(self, objects: Iterable[Wire] = ()) -> None:
         """Store the objects; kinds that no rule reads are skipped."""
         #: PersistentVolumeClaims.
-        self.claims: dict[Key, PersistentVolumeClaim] = {}
+        self.pvcs: dict[Key, PersistentVolumeClaim] = {}
         #: PersistentVolumes by name.
         self.volumes: dict[str, PersistentVolume] = {}
         #: Storage classes by name.
@@ -73,15 +73,15 @@ class ClusterObjects:
         #: Whole nodes by name.
         self.nodes: dict[str, Node] = {}
         #: Timeout message of the last unfulfilled wait, by row, with the serial of the pod.
-        self.late: dict[int, tuple[int, str]] = {}
+        self.wait_timeouts: dict[int, tuple[int, str]] = {}
         #: Incremented on every change of an object.
         self.version = 0
         self._known: dict[Identity, Wire] = {}
         self._log: list[Identity] = []
         self._log_base = 0
         self._selected: dict[Selector, tuple[int, frozenset[str]]] = {}
-        self._shelves: dict[type[Wire], dict[Any, Any]] = {
-            PersistentVolumeClaim: self.claims,
+        self._tables: dict[type[Wire], dict[Any, Any]] = {
+            PersistentVolumeClaim: self.pvcs,
             PersistentVolume: self.volumes,
             StorageClass: self.classes,
             CsiNode: self.csi_nodes,
@@ -120,9 +120,9 @@ class ClusterObjects:
 
     def namespaces_with(self, selector: Selector) -> frozenset[str]:
         """Namespaces whose labels match a selector."""
-        kept = self._selected.get(selector)
-        if kept is not None and kept[0] == self.version:
-            return kept[1]
+        cached = self._selected.get(selector)
+        if cached is not None and cached[0] == self.version:
+            return cached[1]
         if len(self._selected) > _SELECTIONS:
             self._selected.clear()
         found = frozenset(
@@ -131,9 +131,9 @@ class ClusterObjects:
         self._selected[selector] = self.version, found
         return found
 
-    def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+    def class_of(self, pvc: PersistentVolumeClaim) -> StorageClass | None:
         """The storage class of a PVC, if it names one that exists."""
-        return self.classes.get(class_name(claim))
+        return self.classes.get(class_name(pvc))
 
     # ------------------------------------------------------------ changes
 
@@ -152,7 +152,7 @@ class ClusterObjects:
         """Add an object or replace the one with its identity."""
         kind = type(item)
         if kind is PersistentVolume or kind is PersistentVolumeClaim:  # the most frequent kinds
-            self._note(self._shelve(item))
+            self._record_change(self._store(item))
             return
         place = self._place(item)
         if place is None:
@@ -161,13 +161,13 @@ class ClusterObjects:
         before = self._known.get(identity)
         if isinstance(before, VolumeAttachment):
             self._drop_index(before)
-        shelf, key = place
-        shelf[key] = self._known[identity] = item
-        self._note(identity)
+        table, key = place
+        table[key] = self._known[identity] = item
+        self._record_change(identity)
 
     def renew(self, item: Wire) -> None:
         """Store the confirmed version of an assumed PV or PVC, without logging a change."""
-        self._shelve(item)
+        self._store(item)
 
     def remove(self, item: Wire) -> None:
         """Remove an object by kind and name."""
@@ -178,30 +178,30 @@ class ClusterObjects:
         before = self._known.pop(identity, None)
         if before is not None:
             self._drop_index(before)
-            self._note(identity)
+            self._record_change(identity)
 
-    def take(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+    def take(self, volume: PersistentVolume, pvc: PersistentVolumeClaim) -> None:
         """Assume that a PV is bound to a PVC."""
-        notes = {**volume.metadata.annotations, BOUND_BY: "yes"}
-        meta = msgspec.structs.replace(volume.metadata, annotations=notes)
-        spec = msgspec.structs.replace(volume.spec, claim_ref=reference_to(claim))
+        annotations = {**volume.metadata.annotations, BOUND_BY: "yes"}
+        meta = msgspec.structs.replace(volume.metadata, annotations=annotations)
+        spec = msgspec.structs.replace(volume.spec, claim_ref=reference_to(pvc))
         self.put(msgspec.structs.replace(volume, metadata=meta, spec=spec))
 
-    def select_node(self, claim: PersistentVolumeClaim, node: str) -> None:
+    def select_node(self, pvc: PersistentVolumeClaim, node: str) -> None:
         """Assume that a PV will be provisioned for a PVC on a node."""
-        annotations = {**claim.metadata.annotations, SELECTED_NODE: node}
-        meta = msgspec.structs.replace(claim.metadata, annotations=annotations)
-        self.put(msgspec.structs.replace(claim, metadata=meta))
+        annotations = {**pvc.metadata.annotations, SELECTED_NODE: node}
+        meta = msgspec.structs.replace(pvc.metadata, annotations=annotations)
+        self.put(msgspec.structs.replace(pvc, metadata=meta))
 
-    def _shelve(self, item: Wire) -> Identity:
+    def _store(self, item: Wire) -> Identity:
         """Store a PV or PVC in place of its predecessor."""
         kind, meta = type(item), meta_of(item)
         key: Any = meta.name if kind is PersistentVolume else (meta.namespace, meta.name)
         identity = kind.__name__, meta.namespace, meta.name
-        self._shelves[kind][key] = self._known[identity] = item
+        self._tables[kind][key] = self._known[identity] = item
         return identity
 
-    def _note(self, identity: Identity) -> None:
+    def _record_change(self, identity: Identity) -> None:
         self.version += 1
         self._log.append(identity)
         if len(self._log) > LOG_LIMIT:
@@ -212,26 +212,26 @@ class ClusterObjects:
     def _drop_index(self, item: Wire) -> None:
         place = self._place(item)
         if place is not None:
-            shelf, key = place
-            shelf.pop(key, None)
+            table, key = place
+            table.pop(key, None)
 
     def _place(self, item: Wire) -> tuple[dict[Any, Any], Hashable] | None:
         """The table that holds an object, and its key there."""
-        shelf: dict[Any, Any] | None
+        table: dict[Any, Any] | None
         match item:
             case PersistentVolumeClaim() | CsiStorageCapacity() | PodDisruptionBudget():
-                shelf = self._shelves[type(item)]
-                return shelf, (item.metadata.namespace, item.metadata.name)
+                table = self._tables[type(item)]
+                return table, (item.metadata.namespace, item.metadata.name)
             case (
                 PersistentVolume() | StorageClass() | CsiNode() | CsiDriver() | Namespace() | Node()
             ):
-                return self._shelves[type(item)], item.metadata.name
+                return self._tables[type(item)], item.metadata.name
             case VolumeAttachment():
-                shelf = self.attachments.setdefault(item.spec.node_name, {})
-                return shelf, item.metadata.name
+                table = self.attachments.setdefault(item.spec.node_name, {})
+                return table, item.metadata.name
             case Service():
-                shelf = self.services.setdefault(item.metadata.namespace, {})
-                return shelf, item.metadata.name
+                table = self.services.setdefault(item.metadata.namespace, {})
+                return table, item.metadata.name
             case ReplicaSet() | ReplicationController() | StatefulSet():
                 key = (type(item).__name__, item.metadata.namespace, item.metadata.name)
                 return self.controllers, key
@@ -251,9 +251,9 @@ def identity_of(item: Wire) -> Identity:
     return type(item).__name__, meta.namespace, meta.name
 
 
-def reference_to(claim: PersistentVolumeClaim) -> ObjectReference:
+def reference_to(pvc: PersistentVolumeClaim) -> ObjectReference:
     """A PVC as the ``claimRef`` of a PV."""
-    meta = claim.metadata
+    meta = pvc.metadata
     return ObjectReference(
         kind="PersistentVolumeClaim",
         api_version="v1",
@@ -263,10 +263,10 @@ def reference_to(claim: PersistentVolumeClaim) -> ObjectReference:
     )
 
 
-def class_name(claim: PersistentVolumeClaim) -> str:
+def class_name(pvc: PersistentVolumeClaim) -> str:
     """The storage class that a PVC names; empty for none."""
-    found = claim.metadata.annotations.get(CLASS_ANNOTATION)
-    return found if found is not None else claim.spec.storage_class_name or ""
+    found = pvc.metadata.annotations.get(CLASS_ANNOTATION)
+    return found if found is not None else pvc.spec.storage_class_name or ""
 
 
 def volume_class_name(volume: PersistentVolume) -> str:

@@ -63,7 +63,7 @@ class PopulationCounts:
             self._base, self._length = self.head + count, 0
             return
         if self._length + count > len(self._log):
-            self._make_room(count)
+            self._reserve_log(count)
         entries = self._log[self._length : self._length + count]
         entries[:] = populations
         entries <<= SLOT_BITS
@@ -80,7 +80,7 @@ class PopulationCounts:
         self.invalidate_log()
         self.epoch += 1
 
-    def _make_room(self, count: int) -> None:
+    def _reserve_log(self, count: int) -> None:
         """Grow the log, or drop its older half at the maximum length."""
         if len(self._log) < LOG_LIMIT:
             longer = np.zeros(min(LOG_LIMIT, 2 * (len(self._log) + count)), np.int64)

@@ -49,50 +49,52 @@ class PopulationRegistry:
         self._pods = pods
         self._classes = classes
         self._objects = objects
-        self._wishes = TermRegistry(classes, self.tags, objects)
-        self._members = _PopulationSets(classes, self._wishes)
+        self._registry = TermRegistry(classes, self.tags, objects)
+        self._members = _PopulationSets(classes, self._registry)
         self._slots = 0
         self._clear_at = SPARE
         #: Whether external rules with unknown inputs read other pods.
-        self.outsiders = False
-        self._came: set[int] = set()
+        self.external_rules = False
+        self._placed_classes: set[int] = set()
         self._position = 0
         self._counted_as: npt.NDArray[np.int32] = np.zeros(0, np.int32)
         self._counted_at: npt.NDArray[np.int32] = np.zeros(0, np.int32)
 
-    def came(self, class_ids: npt.ArrayLike) -> None:
+    def record_placed(self, class_ids: npt.ArrayLike) -> None:
         """Record that pods of these classes, counted by some rule, were placed."""
-        self._came.update(distinct(np.atleast_1d(np.asarray(class_ids, np.int32))).tolist())
+        self._placed_classes.update(
+            distinct(np.atleast_1d(np.asarray(class_ids, np.int32))).tolist()
+        )
 
     def requesters(self) -> Callable[[int], bool] | None:
         """Predicate: does a class depend on pods placed since the last call?
 
         ``None`` if unknown: external rules count pods, or placements were not recorded.
         """
-        came, self._came = self._came, set()
-        if self.outsiders or not came:
+        placed, self._placed_classes = self._placed_classes, set()
+        if self.external_rules or not placed:
             return None
         classes, found = self._classes, set[tuple[int, int]]()
-        for class_id in came:
+        for class_id in placed:
             if not classes.serial(class_id):
                 return None
-            wants = classes[class_id].wants
-            found.update((wants.epoch, population) for population in wants.counted)
+            terms = classes[class_id].terms
+            found.update((terms.epoch, population) for population in terms.counted)
         epochs = {epoch for epoch, _ in found}
 
         def has_terms(class_id: int) -> bool:
             if not classes.serial(class_id):
                 return True
-            wants = classes[class_id].wants
-            mine = {wants.company, *(each.population for each in wants.hard)}
-            return epochs != {wants.epoch} or any((wants.epoch, p) in found for p in mine)
+            terms = classes[class_id].terms
+            mine = {terms.affinity_population, *(each.population for each in terms.hard)}
+            return epochs != {terms.epoch} or any((terms.epoch, p) in found for p in mine)
 
         return has_terms
 
     @property
     def populations(self) -> list[Population | CarriedTerm]:
         """Populations by number."""
-        return self._wishes.populations
+        return self._registry.populations
 
     @property
     def epoch(self) -> int:
@@ -102,21 +104,21 @@ class PopulationRegistry:
     @property
     def defaults(self) -> tuple[DefaultSpread, ...]:
         """Default spread constraints; set before the first pod is added."""
-        return self._wishes.defaults
+        return self._registry.defaults
 
     @defaults.setter
     def defaults(self, wanted: tuple[DefaultSpread, ...]) -> None:
-        self._wishes.defaults = wanted
+        self._registry.defaults = wanted
         self.tags.with_owners = bool(wanted)
 
     @property
     def running_term_scoring(self) -> RunningTermScoring:
         """Scoring of running pods' terms; set before the first pod is added."""
-        return self._wishes.running_term_scoring
+        return self._registry.running_term_scoring
 
     @running_term_scoring.setter
     def running_term_scoring(self, wanted: RunningTermScoring) -> None:
-        self._wishes.running_term_scoring = wanted
+        self._registry.running_term_scoring = wanted
 
     def grow(self, slots: int) -> None:
         """Grow to ``slots`` slots."""
@@ -130,9 +132,9 @@ class PopulationRegistry:
         if not len(rows) or not self._any_population_of(rows):
             return
         self._clear_if_many()
-        fresh = self._wishes.hear(self._pairs(rows))
+        fresh = self._registry.register(self._pairs(rows))
         if fresh:
-            meant = self._wishes.update_members(fresh)
+            meant = self._registry.update_members(fresh)
             self._change_classes(np.setdiff1d(self._rows_of(meant), rows))
         self._change_classes(rows)
 
@@ -152,16 +154,16 @@ class PopulationRegistry:
 
     def reassign_populations(self, namespaces: Iterable[str]) -> None:
         """Handle changed namespace labels: terms may select other pods there."""
-        if self.populations and self._wishes.selects_other_namespaces:
+        if self.populations and self._registry.selects_other_namespaces:
             self._reconsider(self.tags.within(namespaces))
 
     def _reconsider(self, tags: BoolArray) -> None:
         """Reassign the classes of pods with these tags."""
-        self._wishes.forget(np.flatnonzero(tags).tolist())
+        self._registry.forget(np.flatnonzero(tags).tolist())
         rows = self._rows_of(tags)
-        fresh = self._wishes.hear(self._pairs(rows))
+        fresh = self._registry.register(self._pairs(rows))
         if fresh:
-            others = self._wishes.update_members(fresh)
+            others = self._registry.update_members(fresh)
             self._change_classes(np.setdiff1d(self._rows_of(others), rows))
         self._change_classes(rows)
         self.counts.invalidate_log()
@@ -169,22 +171,22 @@ class PopulationRegistry:
     def retag(self, row: int, tag: int) -> None:
         """Set a pod's new tag; its class must be assigned again."""
         pods = self._pods
-        gone = self.tags.leave(int(pods.tag[row]))
-        if gone >= 0:
-            self._wishes.forget((gone,))
+        dropped = self.tags.release(int(pods.tag[row]))
+        if dropped >= 0:
+            self._registry.forget((dropped,))
         pods.tag[row] = tag
         self.tags.use(pods.tag[row : row + 1])
 
     def end(self, row: int) -> None:
         """Remove a pod; its row still has its tag."""
-        gone = self.tags.leave(int(self._pods.tag[row]))
-        if gone >= 0:
-            self._wishes.forget((gone,))
+        dropped = self.tags.release(int(self._pods.tag[row]))
+        if dropped >= 0:
+            self._registry.forget((dropped,))
 
     def _any_population_of(self, rows: Rows) -> bool:
         if self.populations or (self.defaults and self._objects.may_select):
             return True
-        return bool(self._classes.social[self._pods.class_id[rows]].any())
+        return bool(self._classes.with_terms[self._pods.class_id[rows]].any())
 
     def _rows_of(self, tags: npt.NDArray[np.bool_]) -> Rows:
         """Rows in use that have these tags."""
@@ -205,7 +207,7 @@ class PopulationRegistry:
             return
         keys = pods.class_id[rows].astype(np.int64) << 32 | pods.tag[rows]
         pairs, inverse = np.unique(keys, return_inverse=True)
-        classed = self._wishes.classes_for([(k >> 32, k & 0xFFFFFFFF) for k in pairs.tolist()])
+        classed = self._registry.classes_for([(k >> 32, k & 0xFFFFFFFF) for k in pairs.tolist()])
         after = np.array(classed, np.int32)[inverse]
         moved = after != pods.class_id[rows]
         if not moved.any():
@@ -221,11 +223,11 @@ class PopulationRegistry:
         if len(self.populations) <= self._clear_at:
             return
         self.counts.clear()
-        self._wishes.clear(self.counts.epoch)
-        self._members = _PopulationSets(self._classes, self._wishes)
+        self._registry.clear(self.counts.epoch)
+        self._members = _PopulationSets(self._classes, self._registry)
         self._counted_as[:] = NOWHERE
         rows = self._pods.rows()
-        self._wishes.update_members(self._wishes.hear(self._pairs(rows)))
+        self._registry.update_members(self._registry.register(self._pairs(rows)))
         self._change_classes(rows)
         self._position = -1
         self._clear_at = 2 * len(self.populations) + SPARE
@@ -266,8 +268,8 @@ class PopulationRegistry:
         slots = pods.slot[rows]
         placed = slots != NO_SLOT
         after = np.zeros(len(rows), np.int32)
-        leaving = pods.leaving[rows[placed]] > 0
-        after[placed] = self._members.of(pods.class_id[rows[placed]], leaving)
+        terminating = pods.eviction_state[rows[placed]] > 0
+        after[placed] = self._members.of(pods.class_id[rows[placed]], terminating)
         before, at = self._counted_as[rows], self._counted_at[rows]
         moved = (before != after) | ((after != NOWHERE) & (at != slots))
         if not moved.any():
@@ -281,9 +283,9 @@ class PopulationRegistry:
 class _PopulationSets:
     """Sets of populations that count a pod, numbered and shared between classes."""
 
-    def __init__(self, classes: PodClasses, wishes: TermRegistry) -> None:
+    def __init__(self, classes: PodClasses, registry: TermRegistry) -> None:
         self._classes = classes
-        self._wishes = wishes
+        self._registry = registry
         self._serial: npt.NDArray[np.int64] = np.zeros(64, np.int64)
         self._of_class: npt.NDArray[np.int32] = np.zeros((64, 2), np.int32)
         self._numbers: dict[tuple[int, ...], int] = {(): NOWHERE}
@@ -293,13 +295,13 @@ class _PopulationSets:
         self._used = 0
 
     def of(
-        self, class_ids: npt.NDArray[np.int32], leaving: npt.NDArray[np.bool_]
+        self, class_ids: npt.NDArray[np.int32], terminating: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int32]:
         """int32[k]: number of each pod's set."""
         if not len(class_ids):
             return np.zeros(0, np.int32)
         self._ensure(class_ids)
-        found: npt.NDArray[np.int32] = self._of_class[class_ids, leaving.astype(np.int64)]
+        found: npt.NDArray[np.int32] = self._of_class[class_ids, terminating.astype(np.int64)]
         return found
 
     def spread(
@@ -314,9 +316,9 @@ class _PopulationSets:
 
     def having(self, population: int) -> BoolArray:
         """bool[set]: the sets that have a population."""
-        whose = np.repeat(np.arange(len(self._length)), self._length)
+        owners = np.repeat(np.arange(len(self._length)), self._length)
         found = np.zeros(len(self._length), np.bool_)
-        found[whose[self._entries[: self._used] == population]] = True
+        found[owners[self._entries[: self._used] == population]] = True
         return found
 
     def _ensure(self, class_ids: npt.NDArray[np.int32]) -> None:
@@ -327,10 +329,10 @@ class _PopulationSets:
             self._of_class = np.concatenate([self._of_class, np.zeros((more, 2), np.int32)])
         serials = self._classes.serials[class_ids]
         for class_id in distinct(class_ids[self._serial[class_ids] != serials]).tolist():
-            pod, wishes = self._classes[class_id], self._wishes
-            counted = pod.wants.counted if pod.wants.epoch == wishes.epoch else ()
-            leaving = tuple(each for each in counted if not wishes.excludes_terminating(each))
-            self._of_class[class_id] = self._number(counted), self._number(leaving)
+            pod, registry = self._classes[class_id], self._registry
+            counted = pod.terms.counted if pod.terms.epoch == registry.epoch else ()
+            terminating = tuple(each for each in counted if not registry.excludes_terminating(each))
+            self._of_class[class_id] = self._number(counted), self._number(terminating)
             self._serial[class_id] = pod.serial
 
     def _number(self, populations: tuple[int, ...]) -> int:

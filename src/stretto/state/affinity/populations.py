@@ -19,8 +19,8 @@ from stretto.state.affinity.tags import PodTags
 from stretto.state.classes.table import PodClasses
 from stretto.state.classes.terms import (
     HARD,
-    NO_WANTS,
-    NOBODY,
+    NO_CLASS_TERMS,
+    NO_POPULATION,
     SOFT,
     CarriedTerm,
     ClassTerms,
@@ -50,7 +50,7 @@ class _OwnTerms(NamedTuple):
     #: Serial of the class.
     serial: int
     #: The terms, without those of other pods.
-    wants: ClassTerms
+    terms: ClassTerms
     #: Populations of the terms that its pods have.
     carried: tuple[int, ...]
 
@@ -114,13 +114,13 @@ class TermRegistry:
 
     def forget(self, tags: Iterable[int]) -> None:
         """Drop cached results of tags: their namespace changed, or their numbers were reused."""
-        gone = set(tags)
+        dropped = set(tags)
         self._settled.clear()
-        for tag in gone:
+        for tag in dropped:
             self._populations_by_tag.pop(tag, None)
-        for pair in [pair for pair in self._own if pair[1] in gone]:
+        for pair in [pair for pair in self._own if pair[1] in dropped]:
             del self._own[pair]
-        for pair in [pair for pair in self._classed if pair[1] in gone]:
+        for pair in [pair for pair in self._classed if pair[1] in dropped]:
             del self._classed[pair]
 
     @property
@@ -139,7 +139,7 @@ class TermRegistry:
 
     # ------------------------------------------------------------ registration
 
-    def hear(self, pairs: Iterable[Pair]) -> list[int]:
+    def register(self, pairs: Iterable[Pair]) -> list[int]:
         """Number the populations that these classes refer to; returns the new ones."""
         first = len(self.populations)
         if len(self._own) > CACHED:
@@ -183,9 +183,9 @@ class TermRegistry:
             else self._register_one((class_id, tag))
         )
         tag_populations = self.tag_populations(tag)
-        kept = self._classed.get((class_id, tag))
-        if kept is not None and kept[:2] == (own.serial, tag_populations.version):
-            return kept[2]
+        cached = self._classed.get((class_id, tag))
+        if cached is not None and cached[:2] == (own.serial, tag_populations.version):
+            return cached[2]
         if len(self._classed) > CACHED:
             self._classed.clear()
         derived = self._classes.derive(class_id, self._joined(own, tag_populations))
@@ -200,35 +200,39 @@ class TermRegistry:
         if not self.populations:
             return _UNCONCERNED
         labels, namespace = self._tags.labels_of(tag), self._tags.namespaces[tag]
-        at_hand = set(self._others)
+        candidates = set(self._others)
         for pair in labels.items():
-            at_hand.update(self._by_pair.get(pair, ()))
+            candidates.update(self._by_pair.get(pair, ()))
         meant = [
-            n for n in sorted(at_hand) if self._selects(self.populations[n], namespace, labels)
+            n for n in sorted(candidates) if self._selects(self.populations[n], namespace, labels)
         ]
-        return self._note(tag, meant)
+        return self._set_members(tag, meant)
 
     # ------------------------------------------------------------ own terms
 
     def _register_one(self, pair: Pair) -> _OwnTerms:
         pod = self._classes[pair[0]]
-        self._own[pair] = found = self._heard(pod.serial, pod.spec, pair[1])
+        self._own[pair] = found = self._own_terms(pod.serial, pod.spec, pair[1])
         return found
 
-    def _heard(self, serial: int, spec: PodSpec, tag: int) -> _OwnTerms:
+    def _own_terms(self, serial: int, spec: PodSpec, tag: int) -> _OwnTerms:
         from_defaults = bool(self.defaults) and not spec.topology_spread_constraints
         from_defaults = from_defaults and may_be_selected(self._tags, tag, self._objects)
         if not from_defaults and not _has_terms(spec):
             return _OwnTerms(serial, ClassTerms(self.epoch), ())
         namespace, labels = self._tags.namespaces[tag], self._tags.labels_of(tag)
         try:
-            terms = pod_terms(spec, namespace)
+            stated = pod_terms(spec, namespace)
             constraints = spec.topology_spread_constraints
             compiled = [(each, spread_selector(each, labels)) for each in constraints]
         except InputError as error:
             return _OwnTerms(serial, ClassTerms(self.epoch, malformed=str(error)), ())
-        reaches = tuple(dict.fromkeys(reach for _, reach in terms.affinity))
-        company = self._number(Population(reaches, include_terminating=True)) if reaches else NOBODY
+        reaches = tuple(dict.fromkeys(reach for _, reach in stated.affinity))
+        affinity_population = (
+            self._number(Population(reaches, include_terminating=True))
+            if reaches
+            else NO_POPULATION
+        )
         hard = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == HARD]
         soft = [self._spread(*each, tag) for each in compiled if each[0].when_unsatisfiable == SOFT]
         if from_defaults:
@@ -237,18 +241,20 @@ class TermRegistry:
             ):
                 number = self._spread_number(selector, tag)
                 (hard if must else soft).append(each._replace(population=number))
-        wants = ClassTerms(
+        terms = ClassTerms(
             epoch=self.epoch,
-            near=tuple(key for key, _ in terms.affinity),
-            company=company,
+            affinity_keys=tuple(key for key, _ in stated.affinity),
+            affinity_population=affinity_population,
             selects_itself=bool(reaches) and self._all_select(reaches, namespace, labels),
-            far=tuple((key, self._alone(reach)) for key, reach in terms.anti),
+            anti_affinity=tuple((key, self._alone(reach)) for key, reach in stated.anti),
             hard=tuple(hard),
-            wishes=tuple((key, self._alone(reach), weight) for key, reach, weight in terms.wishes),
+            preferences=tuple(
+                (key, self._alone(reach), weight) for key, reach, weight in stated.preferences
+            ),
             soft=tuple(soft),
             from_defaults=from_defaults and bool(soft),
         )
-        return _OwnTerms(serial, wants, tuple(self._number(each) for each in terms.carried))
+        return _OwnTerms(serial, terms, tuple(self._number(each) for each in stated.carried))
 
     def _spread(
         self, constraint: TopologySpreadConstraint, selector: Selector, tag: int
@@ -266,7 +272,7 @@ class TermRegistry:
 
     def _spread_number(self, selector: Selector, tag: int) -> int:
         population = spread_population(selector, self._tags.namespaces[tag])
-        return NOBODY if population is None else self._number(population)
+        return NO_POPULATION if population is None else self._number(population)
 
     def _alone(self, reach: PodReach) -> int:
         return self._number(Population((reach,), include_terminating=True))
@@ -287,24 +293,28 @@ class TermRegistry:
 
     def _joined(self, own: _OwnTerms, tag_populations: _TagPopulations) -> ClassTerms:
         """Combine a class's own terms with those that select it."""
-        if own.wants.malformed:
+        if own.terms.malformed:
             counted = (*tag_populations.counted, *own.carried)
-            return own.wants._replace(counted=counted)
-        shut: list[tuple[str, int]] = []
-        wishes = list(own.wants.wishes)
-        heard = bool(wishes) or not self.running_term_scoring.mutual
+            return own.terms._replace(counted=counted)
+        running_anti_affinity: list[tuple[str, int]] = []
+        preferences = list(own.terms.preferences)
+        counts_preferences = bool(preferences) or not self.running_term_scoring.mutual
         for number in tag_populations.meant:
             term = self.populations[number]
             assert isinstance(term, CarriedTerm)
             required = term.stated is TermEffect.AFFINITY
             weight = self.running_term_scoring.required if required else term.weight
             if term.stated is TermEffect.ANTI:
-                shut.append((term.key, number))
-            elif heard and weight:
-                wishes.append((term.key, number, weight))
+                running_anti_affinity.append((term.key, number))
+            elif counts_preferences and weight:
+                preferences.append((term.key, number, weight))
         counted = (*tag_populations.counted, *own.carried)
-        wants = own.wants._replace(shut=tuple(shut), wishes=tuple(wishes), counted=counted)
-        return wants if wants.judged or counted else NO_WANTS
+        terms = own.terms._replace(
+            running_anti_affinity=tuple(running_anti_affinity),
+            preferences=tuple(preferences),
+            counted=counted,
+        )
+        return terms if terms.judged or counted else NO_CLASS_TERMS
 
     # ------------------------------------------------------------ membership
 
@@ -342,12 +352,12 @@ class TermRegistry:
         known = self._populations_by_tag.get(tag)
         if known is None:
             return
-        self._note(tag, [*known.counted, *known.meant, number])
+        self._set_members(tag, [*known.counted, *known.meant, number])
 
-    def _note(self, tag: int, numbers: Iterable[int]) -> _TagPopulations:
+    def _set_members(self, tag: int, numbers: Iterable[int]) -> _TagPopulations:
         self._version += 1
-        stated = [isinstance(self.populations[n], CarriedTerm) for n in numbers]
-        pairs = list(zip(numbers, stated, strict=True))
+        carried = [isinstance(self.populations[n], CarriedTerm) for n in numbers]
+        pairs = list(zip(numbers, carried, strict=True))
         found = _TagPopulations(
             self._version,
             tuple(n for n, is_stated in pairs if not is_stated),

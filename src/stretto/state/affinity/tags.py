@@ -125,7 +125,7 @@ class PodTags:
         for tag in self._unused.keys() & tags.tolist():
             del self._unused[tag]
 
-    def leave(self, tag: int) -> int:
+    def release(self, tag: int) -> int:
         """Count a removed pod; returns a tag that is dropped thereby, or -1."""
         self.users[tag] -= 1
         if self.users[tag] == 0 and tag:

@@ -140,7 +140,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     """Parsed placement annotations of a class."""
 
     #: NUMA request; ``None`` if the pod does not need NUMA nodes.
-    zones: NumaRequest | None = None
+    numa: NumaRequest | None = None
     #: QoS; empty if there is none.
     qos: str = ""
     #: Additional filters, with the weights they were written with.
@@ -148,7 +148,7 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     #: Additional scores with their weights.
     soft: tuple[tuple[str, int], ...] = ()
     #: Reservation request; ``None`` for none.
-    keep: ReservationRequest | None = None
+    reservation: ReservationRequest | None = None
     #: Domain caps of its unit.
     caps: tuple[DomainCap, ...] = ()
     #: The node agent that starts its pods.
@@ -157,19 +157,23 @@ class PodAnnotations(msgspec.Struct, frozen=True, gc=False):
     best_effort: bool = False
 
     @property
-    def keeps(self) -> bool:
+    def reserves(self) -> bool:
         """Whether a pod leaves a reservation when it ends."""
-        return self.keep is not None and self.keep.ttl > 0
+        return self.reservation is not None and self.reservation.ttl > 0
 
     @property
     def staged(self) -> bool:
         """Whether placement depends on more than filters and scores."""
         return bool(
-            self.zones is not None or self.keep is not None or self.caps or self.hard or self.soft
+            self.numa is not None
+            or self.reservation is not None
+            or self.caps
+            or self.hard
+            or self.soft
         )
 
 
-NO_ASKS: Final = PodAnnotations()
+NO_ANNOTATIONS: Final = PodAnnotations()
 """The annotations of most pods: none."""
 
 
@@ -189,31 +193,31 @@ def own_annotations(annotations: bytes) -> bytes:
 def annotations_of(meta: MetaHead) -> PodAnnotations:
     """A pod's placement annotations from its head; errors as in ``read_annotations``."""
     if meta.annotations is NO_BYTES or not has_annotations(bytes(meta.annotations)):
-        return NO_ASKS
-    notes = _ANNOTATIONS.decode(meta.annotations) or {}
-    return read_annotations(notes, f"pod {meta.namespace}/{meta.name}")
+        return NO_ANNOTATIONS
+    annotations = _ANNOTATIONS.decode(meta.annotations) or {}
+    return read_annotations(annotations, f"pod {meta.namespace}/{meta.name}")
 
 
-def read_annotations(notes: Mapping[str, str], pod: str) -> PodAnnotations:
+def read_annotations(annotations: Mapping[str, str], pod: str) -> PodAnnotations:
     """Parse a pod's placement annotations; ``pod`` names it in messages.
 
     Raises:
         InputError: an annotation is invalid; the message has its key and the expected form.
     """
-    if not any(key in notes for key in _KEYS):
-        return NO_ASKS
-    qos = notes.get(QOS_LEVEL, "")
+    if not any(key in annotations for key in _KEYS):
+        return NO_ANNOTATIONS
+    qos = annotations.get(QOS_LEVEL, "")
     if qos and qos not in QOS_LEVELS:
         raise InputError(_at(pod, QOS_LEVEL), qos, f"one of {', '.join(QOS_LEVELS)}")
     return PodAnnotations(
-        zones=_numa_request(notes, qos, pod),
+        numa=_numa_request(annotations, qos, pod),
         qos=qos,
-        hard=_constraints(notes.get(HARD_CONSTRAINTS, ""), _at(pod, HARD_CONSTRAINTS)),
-        soft=_constraints(notes.get(SOFT_CONSTRAINTS, ""), _at(pod, SOFT_CONSTRAINTS)),
-        keep=_keep(notes, pod),
-        caps=read_caps(notes.get(DOMAIN_CAPS, ""), _at(pod, DOMAIN_CAPS)),
-        launcher=_word(notes, LAUNCHER, LAUNCHERS, pod),
-        best_effort=_is_best_effort(notes, qos, pod),
+        hard=_constraints(annotations.get(HARD_CONSTRAINTS, ""), _at(pod, HARD_CONSTRAINTS)),
+        soft=_constraints(annotations.get(SOFT_CONSTRAINTS, ""), _at(pod, SOFT_CONSTRAINTS)),
+        reservation=_reservation_request(annotations, pod),
+        caps=read_caps(annotations.get(DOMAIN_CAPS, ""), _at(pod, DOMAIN_CAPS)),
+        launcher=_one_of(annotations, LAUNCHER, LAUNCHERS, pod),
+        best_effort=_is_best_effort(annotations, qos, pod),
     )
 
 
@@ -221,39 +225,39 @@ def _at(pod: str, key: str) -> str:
     return f"{pod}, annotation {key}"
 
 
-def _word(notes: Mapping[str, str], key: str, words: Sequence[str], pod: str) -> str:
-    """The annotation's value, which must be one of ``words``; the first one if it is absent."""
-    text = notes.get(key, "") or words[0]
-    if text not in words:
-        raise InputError(_at(pod, key), text, f"one of {', '.join(words)}")
+def _one_of(annotations: Mapping[str, str], key: str, values: Sequence[str], pod: str) -> str:
+    """The annotation's value, which must be one of ``values``; the first one if it is absent."""
+    text = annotations.get(key, "") or values[0]
+    if text not in values:
+        raise InputError(_at(pod, key), text, f"one of {', '.join(values)}")
     return text
 
 
-def _is_best_effort(notes: Mapping[str, str], qos: str, pod: str) -> bool:
+def _is_best_effort(annotations: Mapping[str, str], qos: str, pod: str) -> bool:
     """Gödel's rule: the QoS decides; without QoS, the resource type."""
-    resource_type = _word(notes, RESOURCE_TYPE, RESOURCE_TYPES, pod)
+    resource_type = _one_of(annotations, RESOURCE_TYPE, RESOURCE_TYPES, pod)
     return qos == RECLAIMED_CORES if qos else resource_type == BEST_EFFORT
 
 
-def _numa_request(notes: Mapping[str, str], qos: str, pod: str) -> NumaRequest | None:
+def _numa_request(annotations: Mapping[str, str], qos: str, pod: str) -> NumaRequest | None:
     """Gödel's rule: ``numa_binding`` requests one NUMA node, ``numa_exclusive`` whole ones."""
-    memory = _enhancement(notes, MEMORY_ENHANCEMENT, pod)
+    memory = _enhancement(annotations, MEMORY_ENHANCEMENT, pod)
     if not _flag(memory, "numa_binding", _at(pod, MEMORY_ENHANCEMENT)):
         return None
     exclusive = _flag(memory, "numa_exclusive", _at(pod, MEMORY_ENHANCEMENT))
     if exclusive and qos != DEDICATED:
         where = f"{_at(pod, MEMORY_ENHANCEMENT)}: numa_exclusive"
         raise InputError(where, "true", f"false, unless {QOS_LEVEL} is {DEDICATED}")
-    aligned = tuple(sorted(_names(notes.get(ALIGNED_RESOURCES, GPU))))
+    aligned = tuple(sorted(_names(annotations.get(ALIGNED_RESOURCES, GPU))))
     if exclusive:
         return NumaRequest(NumaBinding.WHOLE, aligned)
-    cpu = _enhancement(notes, CPU_ENHANCEMENT, pod)
+    cpu = _enhancement(annotations, CPU_ENHANCEMENT, pod)
     by_socket = _flag(cpu, "align_by_socket", _at(pod, CPU_ENHANCEMENT))
     return NumaRequest(NumaBinding.SOCKET if by_socket else NumaBinding.ONE, aligned)
 
 
-def _enhancement(notes: Mapping[str, str], key: str, pod: str) -> Mapping[str, str | bool]:
-    text = notes.get(key, "")
+def _enhancement(annotations: Mapping[str, str], key: str, pod: str) -> Mapping[str, str | bool]:
+    text = annotations.get(key, "")
     if not text:
         return {}
     try:
@@ -288,14 +292,14 @@ def _constraints(text: str, where: str) -> tuple[tuple[str, int], ...]:
     return tuple(found.items())
 
 
-def _keep(notes: Mapping[str, str], pod: str) -> ReservationRequest | None:
-    if notes.get(RESERVATION, "") != "true":
-        index = notes.get(RESERVATION_INDEX, "")
+def _reservation_request(annotations: Mapping[str, str], pod: str) -> ReservationRequest | None:
+    if annotations.get(RESERVATION, "") != "true":
+        index = annotations.get(RESERVATION_INDEX, "")
         return ReservationRequest(0, index) if index else None
-    text = notes.get(RESERVATION_TTL, str(DEFAULT_TTL))
+    text = annotations.get(RESERVATION_TTL, str(DEFAULT_TTL))
     if not text.isdecimal() or int(text) < 1:
         raise InputError(_at(pod, RESERVATION_TTL), text, "a number of seconds from 1 on")
-    return ReservationRequest(int(text), notes.get(RESERVATION_INDEX, ""))
+    return ReservationRequest(int(text), annotations.get(RESERVATION_INDEX, ""))
 
 
 def read_caps(text: str, where: str) -> tuple[DomainCap, ...]:
@@ -324,7 +328,7 @@ def read_caps(text: str, where: str) -> tuple[DomainCap, ...]:
 
 # ---------------------------------------------------------------- micro-topology
 
-ZoneAmounts = dict[int, dict[str, int]]
+NumaAmounts = dict[int, dict[str, int]]
 """NUMA number to amounts by resource name, as the engine counts them."""
 
 
@@ -347,14 +351,14 @@ def micro_topology(
         parts: (index of the NUMA node, column, amount); parts of removed NUMA nodes are skipped.
         names: resources by column.
     """
-    found = ZoneAmounts()
+    found = NumaAmounts()
     for z, k, held in parts:
         if z < len(numbers):
             found.setdefault(numbers[z], {})[names[k]] = held
     return format_micro_topology(found)
 
 
-def read_micro_topology(text: str, pod: str) -> ZoneAmounts:
+def read_micro_topology(text: str, pod: str) -> NumaAmounts:
     """Parse a micro-topology annotation.
 
     Raises:
@@ -362,7 +366,7 @@ def read_micro_topology(text: str, pod: str) -> ZoneAmounts:
     """
     where = _at(pod, MICRO_TOPOLOGY)
     expected = "NUMA numbers with amounts, such as 0:cpu=4,memory=8Gi;1:cpu=4"
-    found: ZoneAmounts = {}
+    found: NumaAmounts = {}
     for part in filter(None, (piece.strip() for piece in text.split(";"))):
         numa, colon, listed = part.partition(":")
         if not colon or not numa.isdecimal() or int(numa) in found:

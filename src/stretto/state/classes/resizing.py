@@ -13,7 +13,7 @@ import msgspec
 from stretto.api.types.heads import NO_BYTES, PodHead, unreadable
 from stretto.stores.store import Record
 
-_TOLD: Final = b'ontainerStatuses"'
+_REPORTED: Final = b'ontainerStatuses"'
 _PENDING: Final = b'"PodResizePending"'
 _NOTHING: Final = (b"", b"null")
 
@@ -55,7 +55,7 @@ _POD: Final = msgspec.json.Decoder(_ResizedPod)
 
 def may_report_resources(body: bytes) -> bool:
     """Whether a status may report container resources; a byte search with false positives."""
-    return _TOLD in body
+    return _REPORTED in body
 
 
 def reported_resources(record: Record, head: PodHead) -> bytes:
@@ -82,13 +82,13 @@ def spec_as_reported(body: bytes, head: PodHead) -> bytes:
     status, spec = pod.status, pod.spec
     if status is None:
         return b""
-    told = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
-    in_force = (status.resources, *[each.resources for each in told])
+    reported = (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+    in_force = (status.resources, *[each.resources for each in reported])
     if all(bytes(each) in _NOTHING for each in in_force):
         return b""
     names = (*(spec.containers or ()), *(spec.init_containers or ()))
     key = [b",".join([each.name for each in names])]
-    for each in told:
+    for each in reported:
         key += (each.name, each.resources, each.allocated_resources)
     key += (b"", status.resources, status.allocated_resources)
     if _PENDING in bytes(status.conditions):

@@ -32,7 +32,7 @@ from stretto.api.types.heads import (
 from stretto.api.types.pod import Pod, PodResourceClaim, PodSpec
 from stretto.base.errors import InputError
 from stretto.state.classes.annotations import (
-    NO_ASKS,
+    NO_ANNOTATIONS,
     PodAnnotations,
     annotations_of,
     has_annotations,
@@ -40,7 +40,7 @@ from stretto.state.classes.annotations import (
 )
 from stretto.state.classes.resizing import spec_as_reported
 from stretto.state.classes.template_key import SHARED_BODIES
-from stretto.state.classes.terms import NO_WANTS, ClassTerms, has_pod_terms
+from stretto.state.classes.terms import NO_CLASS_TERMS, ClassTerms, has_pod_terms
 from stretto.state.rows.devices import MAX_DEVICES, WHOLE, DeviceRequest
 from stretto.state.rows.resources import (
     FIRST_NAMES,
@@ -63,9 +63,9 @@ CLASS_LIMIT: Final = 50_000
 """Maximum number of unused classes; beyond it the least recently used is dropped."""
 STAGED: Final = 2
 """Bit of ``PodClasses.special``: NUMA nodes, reservations or caps affect placement."""
-PORTS_ALONE: Final = 4
+PORTS_ONLY: Final = 4
 """Bit of ``PodClasses.special``: besides amounts a claim needs host ports only."""
-ZONES_ALONE: Final = 8
+NUMA_ONLY: Final = 8
 """Bit of ``PodClasses.special``: besides amounts a claim takes NUMA nodes only."""
 BYTES_LIMIT: Final = 100_000
 """Maximum entries of the cache from raw bytes to classes; it is cleared when full."""
@@ -98,9 +98,9 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     #: Requested devices.
     devices: tuple[DeviceRequest, ...]
     #: Placement annotations.
-    asks: PodAnnotations = NO_ASKS
+    annotations: PodAnnotations = NO_ANNOTATIONS
     #: Terms about other pods, and the populations that count its pods.
-    wants: ClassTerms = NO_WANTS
+    terms: ClassTerms = NO_CLASS_TERMS
     #: Full names of its containers' images, sorted; empty until a node reports images.
     images: tuple[str, ...] = ()
     #: Full names of the images that are its volumes, sorted; empty until a node reports images.
@@ -129,12 +129,12 @@ class PodClasses:
         self._by_body: dict[bytes, int] = {}
         #: Whether images are part of the classes.
         self.by_image = False
-        self._asks: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
+        self._requests: npt.NDArray[np.int64] = np.zeros((64, 8), np.int64)
         #: uint8[class]: not 0 if a claim needs more than amounts; ``STAGED`` is set if placement
         #: depends on more than scores.
         self.special: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
         #: uint8[class]: 1 if the spec has terms about other pods.
-        self.social: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
+        self.with_terms: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
         #: uint8[class]: 1 if some rule counts its pods.
         self.counted: npt.NDArray[np.uint8] = np.zeros(64, np.uint8)
         #: uint8[class]: 1 if placement of its pods depends on other pods.
@@ -158,7 +158,7 @@ class PodClasses:
         found = self._by_id[class_id]
         return found.serial if found is not None else 0
 
-    def intern(self, head: PodHead, body: bytes, told: bytes = b"") -> int:
+    def intern(self, head: PodHead, body: bytes, reported: bytes = b"") -> int:
         """The class id of a pod.
 
         Args:
@@ -192,12 +192,12 @@ class PodClasses:
             key.append(b"c" + bytes(spec.resource_claims))
         if self.by_image:
             key.append(images_key(head))
-        if told:
-            key.append(told)
+        if reported:
+            key.append(reported)
         raw = _SEPARATOR.join(key)
         found = self._by_bytes.get(raw)
         if found is None:
-            found = self._intern_form(head, body, running=bool(told))
+            found = self._intern_form(head, body, running=bool(reported))
             if len(self._by_bytes) >= BYTES_LIMIT:
                 self._by_bytes.clear()
             self._by_bytes[raw] = found
@@ -222,14 +222,14 @@ class PodClasses:
 
     def asks(self, class_ids: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """int64[k, resource]: exact requests of each class, including the pod slot."""
-        return self._asks[class_ids]
+        return self._requests[class_ids]
 
     def use(self, class_id: int, count: int = 1) -> None:
         """Count new pods of a class."""
         self.users[class_id] += count
         self._unused.pop(class_id, None)
 
-    def leave(self, class_id: int) -> None:
+    def release(self, class_id: int) -> None:
         """Count a removed pod of a class; beyond the limit the oldest unused class is dropped."""
         self.users[class_id] -= 1
         if self.users[class_id] == 0:
@@ -237,13 +237,13 @@ class PodClasses:
             if len(self._unused) > CLASS_LIMIT:
                 self._forget(next(iter(self._unused)))
 
-    def derive(self, class_id: int, wants: ClassTerms) -> int:
+    def derive(self, class_id: int, terms: ClassTerms) -> int:
         """The class of the same spec with other terms."""
         form = self._forms[class_id][0]
-        found = self._by_form.get((form, wants))
+        found = self._by_form.get((form, terms))
         if found is not None:
             return found
-        return self._add(msgspec.structs.replace(self[class_id], wants=wants), form)
+        return self._add(msgspec.structs.replace(self[class_id], terms=terms), form)
 
     def is_of(self, class_id: int, spec_class: int) -> bool:
         """Whether a class has the same spec as another, independent of its terms."""
@@ -255,7 +255,7 @@ class PodClasses:
             self.use(int(class_id), int(count))
         for class_id, count in zip(*np.unique(before, return_counts=True), strict=True):
             self.users[class_id] -= int(count) - 1
-            self.leave(int(class_id))
+            self.release(int(class_id))
 
     def scaled_requests(self, class_id: int) -> list[tuple[int, int]]:
         """Requests in scan steps, rounded up."""
@@ -265,9 +265,9 @@ class PodClasses:
     def _intern_form(self, head: PodHead, body: bytes, *, running: bool) -> int:
         made = self._build(head, body, running=running)
         images = made.images, made.mounts
-        parts = [made.requests, made.ports, made.devices, made.spec, made.asks, images]
+        parts = [made.requests, made.ports, made.devices, made.spec, made.annotations, images]
         form = msgspec.json.encode(parts, order="sorted")
-        found = self._by_form.get((form, NO_WANTS))
+        found = self._by_form.get((form, NO_CLASS_TERMS))
         if found is not None:
             return found
         return self._add(made, form)
@@ -279,43 +279,43 @@ class PodClasses:
         self._next_serial += 1
         if class_id == len(self._by_id):
             self._by_id.append(made)
-            self._forms.append((form, made.wants))
+            self._forms.append((form, made.terms))
             self.users.append(0)
         else:
             self._by_id[class_id] = made
-            self._forms[class_id] = (form, made.wants)
-        self._by_form[form, made.wants] = class_id
+            self._forms[class_id] = (form, made.terms)
+        self._by_form[form, made.terms] = class_id
         self._unused[class_id] = None
         self._note_amounts(made)
         return class_id
 
     def _note_amounts(self, pod: PodClass) -> None:
-        rows, width = self._asks.shape
+        rows, width = self._requests.shape
         if pod.id >= rows or len(self._resources) > width:
             length = rows if pod.id < rows else 2 * (pod.id + 1)
             wide = width if len(self._resources) <= width else len(self._resources) + 8
             more = np.zeros((length, wide), np.int64)
-            more[:rows, :width] = self._asks
-            self._asks = more
+            more[:rows, :width] = self._requests
+            self._requests = more
             longer = np.zeros(length - rows, np.uint8)
             self.special = np.concatenate([self.special, longer])
-            self.social = np.concatenate([self.social, longer])
+            self.with_terms = np.concatenate([self.with_terms, longer])
             self.counted = np.concatenate([self.counted, longer])
             self.judged = np.concatenate([self.judged, longer])
             self.serials = np.concatenate([self.serials, longer.astype(np.int64)])
-        self._asks[pod.id] = 0
+        self._requests[pod.id] = 0
         for column, amount in pod.requests:
-            self._asks[pod.id, column] = amount
-        self._asks[pod.id, PODS] = 1
+            self._requests[pod.id, column] = amount
+        self._requests[pod.id, PODS] = 1
         self.serials[pod.id] = pod.serial
-        self.social[pod.id] = has_pod_terms(pod.spec)
-        self.counted[pod.id] = bool(pod.wants.counted)
-        self.judged[pod.id] = pod.wants.judged
-        self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.asks.staged
+        self.with_terms[pod.id] = has_pod_terms(pod.spec)
+        self.counted[pod.id] = bool(pod.terms.counted)
+        self.judged[pod.id] = pod.terms.judged
+        self.special[pod.id] = bool(pod.ports or pod.devices) | STAGED * pod.annotations.staged
         if pod.ports and self.special[pod.id] == 1 and not pod.devices:
-            self.special[pod.id] |= PORTS_ALONE
-        if pod.asks.zones is not None and not (pod.ports or pod.devices):
-            self.special[pod.id] |= ZONES_ALONE
+            self.special[pod.id] |= PORTS_ONLY
+        if pod.annotations.numa is not None and not (pod.ports or pod.devices):
+            self.special[pod.id] |= NUMA_ONLY
 
     def _build(self, head: PodHead, body: bytes, *, running: bool) -> PodClass:
         pod = decode_as(Pod, body, "pod")
@@ -327,10 +327,10 @@ class PodClasses:
             _device_request(kind, amounts.pop(kind), head.metadata)
             for kind in sorted(self.device_kinds & amounts.keys())
         )
-        asks = annotations_of(head.metadata)
-        if asks.best_effort and self._resources.pools:
+        annotations = annotations_of(head.metadata)
+        if annotations.best_effort and self._resources.pools:
             amounts = from_pool(amounts)
-        column, where = self._resources.asked, f"{_name(head.metadata)}, requests"
+        column, where = self._resources.requested, f"{_name(head.metadata)}, requests"
         asked = tuple(sorted((column(name, where), n) for name, n in amounts.items() if n))
         return PodClass(
             id=-1,
@@ -339,7 +339,7 @@ class PodClasses:
             requests=asked,
             ports=tuple(sorted(ports)),
             devices=tuple(request for request in devices if request.count),
-            asks=asks,
+            annotations=annotations,
             images=image_names(head) if self.by_image else (),
             mounts=mounted_images(head) if self.by_image else (),
         )
@@ -349,7 +349,7 @@ class PodClasses:
         self.forgotten += 1
         self._by_form.pop(self._forms[class_id], None)
         self._by_id[class_id] = None
-        self._forms[class_id] = (b"", NO_WANTS)
+        self._forms[class_id] = (b"", NO_CLASS_TERMS)
         self.serials[class_id] = 0
         self._by_bytes.clear()
         self._by_body.clear()

@@ -21,7 +21,7 @@ HARD: Final = "DoNotSchedule"
 SOFT: Final = "ScheduleAnyway"
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
-NOBODY: Final = -1
+NO_POPULATION: Final = -1
 """Population number for "no pods count"."""
 
 
@@ -61,7 +61,7 @@ class TermEffect(IntEnum):
     #: Preferred affinity.
     PREFERRED = 2
     #: Preferred anti-affinity.
-    SHUNNED = 3
+    PREFERRED_ANTI = 3
 
 
 class CarriedTerm(NamedTuple):
@@ -80,7 +80,7 @@ class CarriedTerm(NamedTuple):
 class SpreadConstraint(NamedTuple):
     """One topology spread constraint."""
 
-    #: The pods that count, or ``NOBODY``.
+    #: The pods that count, or ``NO_POPULATION``.
     population: int
     #: The node label.
     key: str
@@ -125,20 +125,20 @@ class ClassTerms(NamedTuple):
 
     #: Population numbering that it refers to.
     epoch: int = 0
-    #: Topology keys of required affinity; each domain needs a pod of ``company``.
-    near: tuple[str, ...] = ()
+    #: Topology keys of required affinity; each domain needs a pod of ``affinity_population``.
+    affinity_keys: tuple[str, ...] = ()
     #: Population of the pods that match all required affinity terms.
-    company: int = NOBODY
+    affinity_population: int = NO_POPULATION
     #: Whether the pod matches its own required affinity terms, so that it may be the first.
     selects_itself: bool = False
     #: Required anti-affinity: (key, excluded population).
-    far: tuple[tuple[str, int], ...] = ()
+    anti_affinity: tuple[tuple[str, int], ...] = ()
     #: Required anti-affinity of running pods that selects the pod: (key, excluded population).
-    shut: tuple[tuple[str, int], ...] = ()
+    running_anti_affinity: tuple[tuple[str, int], ...] = ()
     #: Hard spread constraints.
     hard: tuple[SpreadConstraint, ...] = ()
     #: Preferences of both directions: (key, population, weight; negative for anti-affinity).
-    wishes: tuple[tuple[str, int, int], ...] = ()
+    preferences: tuple[tuple[str, int, int], ...] = ()
     #: Soft spread constraints.
     soft: tuple[SpreadConstraint, ...] = ()
     #: Whether ``soft`` are the cluster's defaults, which ignore nodes that lack the labels.
@@ -151,15 +151,21 @@ class ClassTerms(NamedTuple):
     @property
     def strict(self) -> bool:
         """Whether other pods can make nodes ineligible for its pods."""
-        return bool(self.near or self.far or self.shut or self.hard or self.malformed)
+        return bool(
+            self.affinity_keys
+            or self.anti_affinity
+            or self.running_anti_affinity
+            or self.hard
+            or self.malformed
+        )
 
     @property
     def judged(self) -> bool:
         """Whether its placement depends on other pods."""
-        return self.strict or bool(self.wishes or self.soft)
+        return self.strict or bool(self.preferences or self.soft)
 
 
-NO_WANTS: Final = ClassTerms()
+NO_CLASS_TERMS: Final = ClassTerms()
 """Terms of most classes: none."""
 
 
@@ -171,7 +177,7 @@ class PodTerms(NamedTuple):
     #: Required anti-affinity: (key, selected pods).
     anti: tuple[tuple[str, PodReach], ...] = ()
     #: Preferences: (key, selected pods, weight; negative for anti-affinity).
-    wishes: tuple[tuple[str, PodReach, int], ...] = ()
+    preferences: tuple[tuple[str, PodReach, int], ...] = ()
     #: Terms with effect on other pods.
     carried: tuple[CarriedTerm, ...] = ()
 
@@ -197,25 +203,27 @@ def pod_terms(spec: PodSpec, namespace: str) -> PodTerms:
     affinity = spec.affinity
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS
-    near = affinity.pod_affinity or PodAffinity()
+    affinity_keys = affinity.pod_affinity or PodAffinity()
     against = affinity.pod_anti_affinity or PodAffinity()
     carried = [
-        *(_carried(TermEffect.AFFINITY, each, namespace, 1) for each in near.required),
+        *(_carried(TermEffect.AFFINITY, each, namespace, 1) for each in affinity_keys.required),
         *(_carried(TermEffect.ANTI, each, namespace, 1) for each in against.required),
         *(
             _carried(TermEffect.PREFERRED, each.pod_affinity_term, namespace, each.weight)
-            for each in near.preferred
+            for each in affinity_keys.preferred
         ),
         *(
-            _carried(TermEffect.SHUNNED, each.pod_affinity_term, namespace, -each.weight)
+            _carried(TermEffect.PREFERRED_ANTI, each.pod_affinity_term, namespace, -each.weight)
             for each in against.preferred
         ),
     ]
-    wishes = [each for each in carried if each.stated in (TermEffect.PREFERRED, TermEffect.SHUNNED)]
+    preferences = [
+        each for each in carried if each.stated in (TermEffect.PREFERRED, TermEffect.PREFERRED_ANTI)
+    ]
     return PodTerms(
         tuple((each.key, _own(each)) for each in carried if each.stated is TermEffect.AFFINITY),
         tuple((each.key, _own(each)) for each in carried if each.stated is TermEffect.ANTI),
-        tuple((each.key, _own(each), each.weight) for each in wishes),
+        tuple((each.key, _own(each), each.weight) for each in preferences),
         tuple(dict.fromkeys(carried)),
     )
 

@@ -20,8 +20,8 @@ from stretto.api.wire.quantity import amounts
 from stretto.base.errors import InputError
 from stretto.state.affinity.index import PopulationRegistry
 from stretto.state.classes.annotations import MICRO_TOPOLOGY
+from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.classes.table import GPU, GPU_DEVICES, PodClasses
-from stretto.state.classes.traits import PreemptionAttributeTable
 from stretto.state.cluster.reservations import PlaceReservations
 from stretto.state.nodes.table import NodeFacts, lane_of, zone_name
 from stretto.state.numa.ledger import DEVICE_BITS, NumaTopology
@@ -86,9 +86,9 @@ class Cluster:
         #: The last record of each pod by uid, if whole pods are kept.
         self.records: dict[str, Record] = {}
         #: Reservations: charges of ended pods, kept for their successors.
-        self.keeps = PlaceReservations(self.ledger, self.topology, self.pods)
+        self.reservations = PlaceReservations(self.ledger, self.topology, self.pods)
         #: Preemption attributes of pods.
-        self.traits = PreemptionAttributeTable()
+        self.preemption_attributes = PreemptionAttributeTable()
         #: Pods that are being evicted, and the nominations that wait for them.
         self.evictions = Evictions(self.pods)
         #: Populations counted by inter-pod rules, and the terms of classes.
@@ -131,7 +131,7 @@ class Cluster:
         """Cures of placing pods of these classes: none if no rule counts them."""
         if not self.config.whole and not np.any(self.classes.counted[class_ids]):
             return Cure.NONE
-        self.domains.came(() if self.config.whole else class_ids)
+        self.domains.record_placed(() if self.config.whole else class_ids)
         return Cure.POD_PLACED
 
     # ------------------------------------------------------------ nodes
@@ -145,7 +145,7 @@ class Cluster:
             slot = None
         allocatable = amounts(node.status.allocatable, f"node {name}: status.allocatable")
         check_amounts(allocatable, f"node {name}: status.allocatable")
-        self.ledger.resources.offered(allocatable, f"node {name}: status.allocatable")
+        self.ledger.resources.register_offered(allocatable, f"node {name}: status.allocatable")
         devices = self._devices_of(node, allocatable)
         zone = zone_name(node.metadata.labels)
         lane = lane_of(node.metadata, self.config.shard)
@@ -179,12 +179,12 @@ class Cluster:
         self.pods.log.extend(rows)
         if len(rows):
             self._strays.setdefault(name, set()).update(rows.tolist())
-        self.keeps.release_node(slot)
+        self.reservations.release_node(slot)
         self.topology.clear(slot)
-        self.nodes.reports.leave(name, slot)
+        self.nodes.reports.node_removed(name, slot)
         self.nodes.remove(slot)
         self.ledger.remove_node(slot)
-        self._tell(slot)
+        self._notify(slot)
         self.changes.cures |= Cure.NODE_LEFT
 
     def _add_node(self, node: Node, slot: int, devices: dict[str, tuple[int, str]]) -> None:
@@ -192,7 +192,7 @@ class Cluster:
         self.domains.grow(self.ledger.slots.size)
         self.nodes.put(slot, node)
         self._install_devices(slot, devices)
-        self.nodes.reports.born[node.metadata.name] = node.metadata.creation_timestamp or ""
+        self.nodes.reports.created_at[node.metadata.name] = node.metadata.creation_timestamp or ""
         self._apply_report(node.metadata.name, slot)
         for row in sorted(self._strays.pop(node.metadata.name, ())):
             self.charge(row, slot, int(self.pods.devices[row]))
@@ -203,7 +203,7 @@ class Cluster:
     def put_report(self, report: CustomNodeResource) -> None:
         """Apply a node agent's report: NUMA nodes, their devices, load."""
         name = report.metadata.name
-        self.nodes.reports.keep(report)
+        self.nodes.reports.put(report)
         slot = self.nodes.by_name.get(name)
         if slot is not None:
             self._apply_report(name, slot)
@@ -225,7 +225,7 @@ class Cluster:
         self.ledger.set_pool(slot, layout.pool)
         if layout.numbers or slot in self.topology.numbers:
             problems += self.topology.install(slot, layout, self.pods.row)
-            for row in self.topology.unsettled(self.pods.on_slot(slot).tolist()):
+            for row in self.topology.without_numa_nodes(self.pods.on_slot(slot).tolist()):
                 pod = self.classes[int(self.pods.class_id[row])]
                 self.topology.give_back(row)
                 self.pods.devices[row] = self.topology.take(
@@ -239,22 +239,22 @@ class Cluster:
 
     def _record_requested(self, slot: int) -> None:
         """Record the requests of the pods in a node's measurement: later pods are not in it."""
-        reports, asked = self.nodes.reports, self.ledger.used[slot, [CPU, MEMORY]].copy()
+        reports, requested = self.nodes.reports, self.ledger.used[slot, [CPU, MEMORY]].copy()
         for row in self.pods.on_slot(slot).tolist():
             if not reports.is_measured(slot, self.pods.key(row)):
                 wants = dict(self.classes[int(self.pods.class_id[row])].requests)
-                asked -= [wants.get(CPU, 0), wants.get(MEMORY, 0)]
-        reports.asked[slot] = asked
+                requested -= [wants.get(CPU, 0), wants.get(MEMORY, 0)]
+        reports.requested[slot] = requested
 
     def bind_annotations(self, row: int, mask: int) -> dict[str, str] | None:
         """Annotations written with a bind: the pod's devices and NUMA nodes."""
-        notes = {}
+        annotations = {}
         if mask & DEVICE_BITS:
-            notes[GPU_DEVICES] = mask_to_text(mask)
-        stated = self.topology.note(row)
+            annotations[GPU_DEVICES] = mask_to_text(mask)
+        stated = self.topology.annotation_of(row)
         if stated:
-            notes[MICRO_TOPOLOGY] = stated
-        return notes or None
+            annotations[MICRO_TOPOLOGY] = stated
+        return annotations or None
 
     def _devices_of(self, node: Node, allocatable: dict[str, int]) -> dict[str, tuple[int, str]]:
         """Remove managed device kinds from the amounts; returns kind to (count, model)."""
@@ -289,29 +289,29 @@ class Cluster:
     def mark_static_changed(self, slot: int, changed: Cure) -> None:
         """Record a change of something other than usage on a slot, and what it may cure."""
         self.ledger.touch_static([slot])
-        self._tell(slot)
+        self._notify(slot)
         self.changes.cures |= changed
 
-    def _tell(self, slot: int) -> None:
+    def _notify(self, slot: int) -> None:
         slots = np.array([slot], np.int64)
         for listener in self.static_listeners:
             listener(slots)
 
     # ------------------------------------------------------------ pods on nodes
 
-    def charge(self, row: int, slot: int, mask: int = 0, note: str = "") -> None:
+    def charge(self, row: int, slot: int, mask: int = 0, annotation: str = "") -> None:
         """Charge a pod's requests to a slot.
 
         A pod with devices but without a mask (bound by another scheduler) gets the likely devices.
-        A pod with NUMA nodes gets those in ``note`` (its micro-topology annotation), or the likely
+        A pod with NUMA nodes gets those in its micro-topology ``annotation``, or the likely
         ones.
         """
         pod = self.classes[int(self.pods.class_id[row])]
         if pod.devices and not mask & DEVICE_BITS:
             for request in pod.devices:
                 mask |= self.ledger.devices.guess(slot, request)
-        if pod.asks.zones is not None:
-            mask = self.topology.take(row, slot, self._stated(row, slot, mask, note), pod)
+        if pod.annotations.numa is not None:
+            mask = self.topology.take(row, slot, self._stated(row, slot, mask, annotation), pod)
         for request in pod.devices:
             self.ledger.devices.take(slot, mask, request)
         if pod.ports:
@@ -324,27 +324,27 @@ class Cluster:
         self.pods.generation[row] = self.ledger.slots.generation[slot]
         self.pods.devices[row] = mask
 
-    def _stated(self, row: int, slot: int, mask: int, note: str) -> int:
+    def _stated(self, row: int, slot: int, mask: int, annotation: str) -> int:
         """A claim's mask with the NUMA nodes that the pod's annotation states."""
-        if not note:
+        if not annotation:
             return mask
         pod = f"pod {self.pods.key(row)}"
         try:
-            return mask | self.topology.mask_of(slot, note, pod)
+            return mask | self.topology.mask_of(slot, annotation, pod)
         except InputError as error:
             self.abnormal[pod] = str(error)
             return mask
 
-    def leave(self, row: int, *, ours: bool) -> None:
+    def refund_ended(self, row: int, *, ours: bool) -> None:
         """Refund an ended pod; its charge may become a reservation, unless we evicted it."""
         pod = self.classes[int(self.pods.class_id[row])]
-        keeps = pod.asks.keeps and not ours and self.pods.slot[row] != NO_SLOT
-        if keeps := keeps and self.pods.state[row] == PodState.BOUND:
-            self.keeps.keep(row, pod)
+        reserves = pod.annotations.reserves and not ours and self.pods.slot[row] != NO_SLOT
+        if reserves := reserves and self.pods.state[row] == PodState.BOUND:
+            self.reservations.prepare(row, pod)
         self.refund(row)
-        if keeps:
-            self.keeps.settle()
-        self.keeps.forget(row)
+        if reserves:
+            self.reservations.settle()
+        self.reservations.forget(row)
 
     def refund(self, row: int) -> None:
         """Take a pod off its slot and release its charge."""
@@ -356,7 +356,7 @@ class Cluster:
         pod = self.classes[int(self.pods.class_id[row])]
         for request in pod.devices:
             self.ledger.devices.take(slot, int(self.pods.devices[row]), request, -1)
-        if pod.asks.zones is not None:
+        if pod.annotations.numa is not None:
             self.topology.give_back(row)
         if pod.ports:
             self.ledger.ports.release(slot, pod.ports)

@@ -69,7 +69,7 @@ class PlaceReservations:
         """Whether any reservation exists."""
         return bool(self.places)
 
-    def belongs(self, row: int, owner: str) -> None:
+    def set_owner(self, row: int, owner: str) -> None:
         """Record the owner (``Kind/name``; empty for none) of a pod with a reservation request."""
         self._owners[row] = int(self._pods.serial[row]), owner
         self._members.setdefault(self.owner_of(row), set()).add(row)
@@ -93,20 +93,20 @@ class PlaceReservations:
         name = owner if owner and serial == self._pods.serial[row] else self._pods.name[row]
         return f"{self._pods.namespace[row]}/{name}"
 
-    def keep(self, row: int, pod: PodClass) -> None:
+    def prepare(self, row: int, pod: PodClass) -> None:
         """Prepare the reservation of an ended pod; call ``settle`` after refunding the pod."""
-        if pod.asks.keep is None or not pod.asks.keeps:
+        if pod.annotations.reservation is None or not pod.annotations.reserves:
             return
         pods, slot = self._pods, int(self._pods.slot[row])
         place = PlaceReservation(
             number=self._next,
             owner=self.owner_of(row),
-            index=pod.asks.keep.index,
+            index=pod.annotations.reservation.index,
             slot=slot,
             generation=int(self._ledger.slots.generation[slot]),
             pod=pod,
             mask=int(pods.devices[row]),
-            ttl=float(pod.asks.keep.ttl),
+            ttl=float(pod.annotations.reservation.ttl),
             was=(pods.namespace[row], pods.name[row]),
         )
         self._next -= 1
@@ -142,19 +142,19 @@ class PlaceReservations:
         for place in [p for p in self.places.values() if p.slot == slot]:
             self.places.pop(place.number)
             self._by_owner[place.owner].remove(place)
-            self._topology.holds.pop(place.number, None)
+            self._topology.holdings.pop(place.number, None)
 
     def for_row(self, row: int, pod: PodClass) -> list[PlaceReservation]:
         """The reservations that a pod may take, oldest first."""
-        keep = pod.asks.keep
-        if keep is None or not self.places:
+        request = pod.annotations.reservation
+        if request is None or not self.places:
             return []
-        if keep.ttl:
+        if request.ttl:
             found = self._by_owner.get(self.owner_of(row), [])
         else:  # a pod that names an index may take any owner's reservation
             space = self._pods.namespace[row]
             found = [place for place in self.places.values() if place.was[0] == space]
-        return [p for p in found if p.index == keep.index and covers(p.pod, pod)]
+        return [p for p in found if p.index == request.index and covers(p.pod, pod)]
 
     def open(self, row: int, slot: int, pod: PodClass) -> PlaceReservation | None:
         """Release the reservation that a pod's claim is for, so that the claim can be judged."""
@@ -180,7 +180,7 @@ class PlaceReservations:
         pod, slot, mask = place.pod, place.slot, place.mask
         for request in pod.devices:
             self._ledger.devices.take(slot, mask & DEVICE_BITS, request, sign)
-        if pod.asks.zones is not None:
+        if pod.annotations.numa is not None:
             if sign > 0:
                 mask = self._topology.take(place.number, slot, mask, pod)
             else:
@@ -194,22 +194,22 @@ class PlaceReservations:
         return mask
 
 
-def covers(kept: PodClass, wanted: PodClass) -> bool:
+def covers(reserved: PodClass, wanted: PodClass) -> bool:
     """Whether the reservation of a pod of one class is sufficient for a pod of another."""
-    have = dict(kept.requests)
+    have = dict(reserved.requests)
     return (
         all(have.get(column, 0) >= amount for column, amount in wanted.requests)
-        and kept.devices == wanted.devices
-        and set(wanted.ports) <= set(kept.ports)
-        and kept.asks.zones == wanted.asks.zones
+        and reserved.devices == wanted.devices
+        and set(wanted.ports) <= set(reserved.ports)
+        and reserved.annotations.numa == wanted.annotations.numa
     )
 
 
-def charged(
-    keeps: PlaceReservations, used: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
+def add_reserved(
+    reservations: PlaceReservations, used: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]"
 ) -> None:
     """Add reservations to expected amounts by slot and resource, for invariant checks."""
-    for place in keeps.places.values():
+    for place in reservations.places.values():
         for column, amount in place.pod.requests:
             used[place.slot, column] += amount
         used[place.slot, PODS] += 1

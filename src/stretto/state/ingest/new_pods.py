@@ -62,10 +62,10 @@ _NOMINATED: Final = attrgetter("status.nominated_node_name")
 class PodRegistration:
     """Adds rows for new pods; pods of other schedulers count only once they are on a node."""
 
-    def __init__(self, cluster: Cluster, ranks: PodPriorities) -> None:
+    def __init__(self, cluster: Cluster, priorities: PodPriorities) -> None:
         """Register pods of one cluster."""
         self._cluster = cluster
-        self._ranks = ranks
+        self._priorities = priorities
         self._templates = 0
         self._likeness = template_key
         # Results by template key, and the epoch they are valid for.
@@ -114,11 +114,11 @@ class PodRegistration:
         cluster, tags = self._cluster, self._cluster.domains.tags
         epoch = (
             cluster.classes.forgotten,
-            cluster.traits.forgotten,
+            cluster.preemption_attributes.forgotten,
             tags.forgotten,
             tags.with_owners,
             cluster.classes.by_image,
-            self._ranks.changes,
+            self._priorities.changes,
         )
         is_full = len(self._alike) > TEMPLATES or len(self._heads) > SHARED
         if epoch != self._epoch or is_full:
@@ -133,8 +133,8 @@ class PodRegistration:
         if record.node and head is None and not may_be_finished(record):
             tag, head = cluster.domains.tags.intern_shared(record.namespace, record.body)
             class_id = cluster.classes.intern_shared(head, record.body)
-            priority, traits = self._ranks.running_priority(record)
-            return _BOUND, (class_id, priority, traits, tag, -1)
+            priority, attributes = self._priorities.running_priority(record)
+            return _BOUND, (class_id, priority, attributes, tag, -1)
         if head is None:
             head = decode_pod_head(record.body)
         spec = head.spec
@@ -143,14 +143,14 @@ class PodRegistration:
         bound, names = bool(record.node or spec.node_name), cluster.config.scheduler_names
         if not bound and (record.deleting or spec.scheduler_name not in names):
             return None
-        whose = _OURS if spec.scheduler_name in names else _OTHERS
+        suffix = _OURS if spec.scheduler_name in names else _OTHERS
         if bound:
-            return _BOUND, self._made(record, head, whose + reported_resources(record, head))
-        return _GATED if spec.is_gated else _PENDING, self._made(record, head, whose)
+            return _BOUND, self._made(record, head, suffix + reported_resources(record, head))
+        return _GATED if spec.is_gated else _PENDING, self._made(record, head, suffix)
 
-    def _made(self, record: Record, head: PodHead, whose: bytes = _OURS) -> Made:
+    def _made(self, record: Record, head: PodHead, suffix: bytes = _OURS) -> Made:
         """Class, priority, preemption attributes and tag of a pod, and its template number."""
-        key = self._likeness(record.namespace, head) + whose
+        key = self._likeness(record.namespace, head) + suffix
         return self._alike.get(key) or self._make(record, head, key)
 
     def _make(self, record: Record, head: PodHead, key: bytes) -> Made:
@@ -158,12 +158,12 @@ class PodRegistration:
         cluster = self._cluster
         if not head.metadata.name:
             head = decode_pod_head(record.body)  # error messages must name the pod
-        priority = self._ranks.priority(record, head)
+        priority = self._priorities.priority(record, head)
         class_id = cluster.classes.intern(head, record.body, reported_resources(record, head))
-        traits = cluster.traits.number_of(head)
+        attributes = cluster.preemption_attributes.number_of(head)
         tag = cluster.domains.tags.intern_head(record.namespace, head)
         self._templates += 1
-        made = self._alike[key] = class_id, priority, traits, tag, self._templates
+        made = self._alike[key] = class_id, priority, attributes, tag, self._templates
         return made
 
     def _settle(self, events: list[WatchEvent], found: list[Found], now: float) -> None:
@@ -171,7 +171,7 @@ class PodRegistration:
         cluster = self._cluster
         records = [event.record for event in events]
         states, made = zip(*found, strict=True)
-        classes, priorities, traits, tags, templates = zip(*made, strict=True)
+        classes, priorities, attributes, tags, templates = zip(*made, strict=True)
         uids = [record.uid for record in records]
         all_wait = states.count(_PENDING) == len(states)
         rows = cluster.pods.add_rows(
@@ -184,15 +184,15 @@ class PodRegistration:
                 [record.version for record in records],
                 now,
                 _PENDING if all_wait else states,
-                traits,
+                attributes,
                 tags,
             )
         )
         for class_id, count in Counter(classes).items():
             cluster.classes.use(class_id, count)
-        if len(cluster.traits) > 1:
-            for number in traits:
-                cluster.traits.use(number)
+        if len(cluster.preemption_attributes) > 1:
+            for number in attributes:
+                cluster.preemption_attributes.use(number)
         cluster.domains.tags.use(cluster.pods.tag[rows])
         cluster.domains.assign_populations(rows)
         record_owners(cluster, rows, events)
@@ -200,7 +200,7 @@ class PodRegistration:
             heads = [event.head or decode_pod_head(event.record.body) for event in events]
             if any(map(_NOMINATED, heads)):
                 for row, head in zip(rows.tolist(), heads, strict=True):
-                    self._adopt_claims(row, head)
+                    self._record_inherited(row, head)
             metas = [head.metadata for head in heads]
             new = named_tuples(PodArrival, rows.tolist(), metas, repeat(False), uids, templates)
             cluster.changes.arrivals.extend(new)
@@ -224,13 +224,13 @@ class PodRegistration:
                 bound.append((row, made[0][i], event))
                 continue
             head = event.head or decode_pod_head(event.record.body)
-            self._adopt_claims(row, head)
+            self._record_inherited(row, head)
             new = PodArrival(row, head.metadata, state is _GATED, event.record.uid, made[1][i])
             self._cluster.changes.arrivals.append(new)
         if bound:
             self._put_on_nodes(bound, now)
 
-    def _adopt_claims(self, row: int, head: PodHead) -> None:
+    def _record_inherited(self, row: int, head: PodHead) -> None:
         """Record a stale nominatedNodeName left by a previous scheduler."""
         if head.status.nominated_node_name:
             self._cluster.evictions.inherited[row] = int(self._cluster.pods.serial[row])
@@ -263,8 +263,8 @@ class PodRegistration:
                 cluster.pods.devices[row] = device_mask(record, head)
                 cluster.charge_unplaced([row], node)
             elif special[class_id]:
-                note = micro_topology(record, head)
-                charge_seen_pod(cluster, row, slot, device_mask(record, head), note)
+                annotation = micro_topology(record, head)
+                charge_seen_pod(cluster, row, slot, device_mask(record, head), annotation)
             else:
                 plain_rows.append(row)
                 plain_slots.append(slot)

@@ -21,12 +21,12 @@ from stretto.stores.store import EventType, Record, WatchEvent
 
 OWN_MOVES: Final = "stretto-rescheduler"
 """Creator of the Movements that Stretto's own rescheduler writes; these are ignored."""
-MOST_HINTS: Final = 1000
+MAX_RECOMMENDED: Final = 1000
 """Maximum number of pods for which one Movement may recommend one node."""
 _MOVEMENT: Final = msgspec.json.Decoder(Movement)
 _REPORT: Final = msgspec.json.Decoder(CustomNodeResource)
 _OWNERS: Final = msgspec.json.Decoder(tuple[OwnerReference, ...])
-_NOTES: Final = msgspec.json.Decoder(dict[str, str])
+_ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str])
 _DEVICES: Final = GPU_DEVICES.encode()
 _MARK: Final = MICRO_TOPOLOGY.encode()
 
@@ -80,7 +80,7 @@ def _recommended(movement: Movement) -> dict[str, list[str]]:
         unit = f"OwnerUnit/{each.owner.type}/{each.owner.namespace}/{each.owner.name}"
         for node in each.recommended_nodes:
             left = node.desired_pod_count - len(node.actual_pods)
-            found.setdefault(unit, []).extend([node.node] * max(0, min(left, MOST_HINTS)))
+            found.setdefault(unit, []).extend([node.node] * max(0, min(left, MAX_RECOMMENDED)))
     return {unit: nodes for unit, nodes in found.items() if nodes}
 
 
@@ -101,8 +101,8 @@ def record_owners(
     staged = cluster.classes.special[cluster.pods.class_id[rows]] & STAGED
     for i in np.flatnonzero(staged).tolist():
         row = int(rows[i])
-        asks = cluster.classes[int(cluster.pods.class_id[row])].asks
-        if asks.keep is None and not asks.caps:
+        annotations = cluster.classes[int(cluster.pods.class_id[row])].annotations
+        if annotations.reservation is None and not annotations.caps:
             continue
         record, head = events[i].record, events[i].head
         text = (head or decode_pod_head(record.body)).metadata.owner_references
@@ -111,16 +111,18 @@ def record_owners(
         except msgspec.DecodeError:
             owners = ()
         owner = next((each for each in owners if each.controller), None)
-        cluster.keeps.belongs(row, f"{owner.kind}/{owner.name}" if owner is not None else "")
+        cluster.reservations.set_owner(
+            row, f"{owner.kind}/{owner.name}" if owner is not None else ""
+        )
 
 
-def charge_seen_pod(cluster: Cluster, row: int, slot: int, mask: int, note: str) -> None:
+def charge_seen_pod(cluster: Cluster, row: int, slot: int, mask: int, annotation: str) -> None:
     """Charge a pod that is seen on a slot; a reservation there for it is consumed."""
     pod = cluster.classes[int(cluster.pods.class_id[row])]
-    place = cluster.keeps.open(row, slot, pod) if cluster.keeps else None
-    cluster.charge(row, slot, mask, note)
+    place = cluster.reservations.open(row, slot, pod) if cluster.reservations else None
+    cluster.charge(row, slot, mask, annotation)
     if place is not None:
-        cluster.keeps.close(place, row, taken=True)
+        cluster.reservations.close(place, row, taken=True)
 
 
 def record_placement_rules(cluster: Cluster, key: str, group: PodGroup) -> None:
@@ -141,7 +143,7 @@ def micro_topology(record: Record, head: PodHead | None) -> str:
     if meta.annotations is NO_BYTES:
         return ""
     try:
-        return _NOTES.decode(meta.annotations).get(MICRO_TOPOLOGY, "")
+        return _ANNOTATIONS.decode(meta.annotations).get(MICRO_TOPOLOGY, "")
     except msgspec.DecodeError:
         return ""
 
@@ -156,6 +158,6 @@ def device_mask(record: Record, head: PodHead | None) -> int:
     if meta.annotations is NO_BYTES:
         return 0
     try:
-        return text_to_mask(_NOTES.decode(meta.annotations).get(GPU_DEVICES, ""))
+        return text_to_mask(_ANNOTATIONS.decode(meta.annotations).get(GPU_DEVICES, ""))
     except msgspec.DecodeError:
         return 0

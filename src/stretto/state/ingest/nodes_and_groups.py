@@ -28,7 +28,7 @@ from stretto.state.work.units import Cure
 from stretto.stores.store import EventType, WatchEvent
 
 _NODE: Final = msgspec.json.Decoder(Node)
-FOR_EVER: Final = (1 << 31) - 1
+NO_TIMEOUT: Final = (1 << 31) - 1
 """Schedule timeout in seconds of a group that states none: 68 years."""
 
 
@@ -41,7 +41,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
             cluster.abnormal.pop(key, None)
             cluster.remove_node(record.name)
             whole_objects.forget_node(cluster, record.name)
-            managers.left(record.name)
+            managers.node_removed(record.name)
             continue
         try:
             node = _NODE.decode(record.body)
@@ -54,7 +54,7 @@ def apply_nodes(cluster: Cluster, events: Iterable[WatchEvent], managers: NodeMa
             node = msgspec.structs.replace(node, metadata=meta)
             node = managers.adjusted(node)
             cluster.put_node(node)
-            managers.came(record.name)
+            managers.node_added(record.name)
             if cluster.config.whole:
                 whole_objects.store_node(cluster, node)
             cluster.abnormal.pop(key, None)
@@ -102,7 +102,7 @@ def _translated(group: WorkloadPodGroup, uid: str) -> PodGroup:
         spec=PodGroupSpec(
             min_member=gang.min_count if gang is not None else 1,
             priority_class_name=spec.priority_class_name,
-            schedule_timeout_seconds=FOR_EVER,
+            schedule_timeout_seconds=NO_TIMEOUT,
             affinity=affinity,
         ),
     )
@@ -136,8 +136,8 @@ def apply_groups(cluster: Cluster, events: Iterable[WatchEvent]) -> None:
 def _refuse_group(cluster: Cluster, key: str, error: InputError) -> None:
     """Keep the last readable version of a group; if there is none, report to its pods."""
     name = key.removesuffix(MARK)
-    said = str(error).removeprefix(f"podgroup {name}: ").removeprefix("podgroup: ")
-    cluster.abnormal[f"podgroup {key}"] = said
+    message = str(error).removeprefix(f"podgroup {name}: ").removeprefix("podgroup: ")
+    cluster.abnormal[f"podgroup {key}"] = message
     if key not in cluster.groups:
-        fault = f"PodGroup {name} cannot be read: {said}"
+        fault = f"PodGroup {name} cannot be read: {message}"
         cluster.changes.groups.append(GroupChange(key, None, fault))

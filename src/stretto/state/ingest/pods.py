@@ -55,9 +55,9 @@ class Ingest:
         #: Gödel's node managers (NMNodes).
         self.managers = NodeManagers(cluster)
         self._cluster = cluster
-        self._ranks = PodPriorities(cluster)
+        self._priorities = PodPriorities(cluster)
         self._volumes = VolumePods(cluster)
-        self._registration = PodRegistration(cluster, self._ranks)
+        self._registration = PodRegistration(cluster, self._priorities)
         self._quick: Mapping[tuple[bool, EventType], Callable[[list[WatchEvent], float], bool]] = {
             (False, _ADDED): self._add_arrivals,
             (True, _MODIFIED): self._apply_echo,
@@ -75,7 +75,7 @@ class Ingest:
 
     def priorities(self, events: Iterable[WatchEvent]) -> None:
         """Apply PriorityClass events."""
-        self._ranks.classes(events)
+        self._priorities.classes(events)
 
     # ------------------------------------------------------------ pods
 
@@ -179,10 +179,10 @@ class Ingest:
         """Remove a pod: release its resources and its row."""
         cluster, pods = self._cluster, self._cluster.pods
         serial, ours = int(pods.serial[row]), cluster.evictions.is_ours(row)
-        cluster.leave(row, ours=ours)
+        cluster.refund_ended(row, ours=ours)
         cluster.changes.departures.append(PodDeparture(row, serial, pods.uid[row], ours))
-        cluster.classes.leave(int(pods.class_id[row]))
-        cluster.traits.leave(int(pods.traits[row]))
+        cluster.classes.release(int(pods.class_id[row]))
+        cluster.preemption_attributes.release(int(pods.preemption_attributes[row]))
         cluster.domains.end(row)
         pods.remove(row)
         pods.log.add(row)
@@ -236,8 +236,8 @@ class Ingest:
         if node:
             if pods.state[row] != _BOUND:
                 pods.started[row] = now
-            note = micro_topology(record, head)
-            self._node_seen(row, node, device_mask(record, head), note)
+            annotation = micro_topology(record, head)
+            self._node_seen(row, node, device_mask(record, head), annotation)
             record_eviction_state(cluster, row, record, head)
             return
         state = PodState(int(pods.state[row]))
@@ -258,8 +258,8 @@ class Ingest:
         """Re-intern a changed spec, labels or reported resources, and move the charge."""
         cluster, pods = self._cluster, self._cluster.pods
         try:
-            told = reported_resources(record, head)
-            class_id = cluster.classes.intern(head, record.body, told)
+            reported = reported_resources(record, head)
+            class_id = cluster.classes.intern(head, record.body, reported)
             tag = cluster.domains.tags.intern_head(record.namespace, head)
         except InputError as error:
             cluster.abnormal[key_of(record)] = str(error)
@@ -274,7 +274,7 @@ class Ingest:
         cluster.domains.retag(row, tag)
         cluster.classes.use(class_id)
         pods.class_id[row] = class_id
-        cluster.classes.leave(old)
+        cluster.classes.release(old)
         cluster.domains.assign_populations(np.array([row]))
         pods.log.add(row)
         if slot != NO_SLOT and same:
@@ -283,7 +283,7 @@ class Ingest:
             cluster.charge(row, slot, mask)
             cluster.changes.resized.append(row)
 
-    def _node_seen(self, row: int, node: str, mask: int, note: str = "") -> None:
+    def _node_seen(self, row: int, node: str, mask: int, annotation: str = "") -> None:
         """Apply a bind seen in the store: the store overrides the local assumption."""
         cluster, pods = self._cluster, self._cluster.pods
         slot = cluster.nodes.by_name.get(node)
@@ -293,7 +293,7 @@ class Ingest:
                 pods.devices[row] = mask
                 cluster.charge_unplaced([row], node)
             else:
-                charge_seen_pod(cluster, row, slot, mask, note)
+                charge_seen_pod(cluster, row, slot, mask, annotation)
         state = PodState(int(pods.state[row]))
         if state is not PodState.BOUND:
             pods.state[row] = POD_LIFE.next(state, PodEvent.BIND)

@@ -34,8 +34,8 @@ def allocatable_of(
     found = dict(node)
     for name in {*capacity, *allocatable}:
         if name in node:
-            kept = max(0, capacity.get(name, 0) - allocatable.get(name, 0))
-            found[name] = max(0, node[name] - kept)
+            reserved = max(0, capacity.get(name, 0) - allocatable.get(name, 0))
+            found[name] = max(0, node[name] - reserved)
         elif name in allocatable:
             found[name] = allocatable[name]
     return found
@@ -63,16 +63,16 @@ class NodeManagers:
             return node
         own = amounts(node.status.allocatable, f"node {name}: status.allocatable")
         self._own[name] = own
-        told = {n: format_amount(n, amount) for n, amount in _with(own, manager).items()}
-        status = msgspec.structs.replace(node.status, allocatable=told)
+        adjusted = {n: format_amount(n, amount) for n, amount in _with(own, manager).items()}
+        status = msgspec.structs.replace(node.status, allocatable=adjusted)
         return msgspec.structs.replace(node, status=status)
 
-    def came(self, name: str) -> None:
+    def node_added(self, name: str) -> None:
         """Record that a Node exists, so its kubelet does."""
         self._kubelets.add(name)
         self._manage(name)
 
-    def left(self, name: str) -> None:
+    def node_removed(self, name: str) -> None:
         """Handle the deletion of a Node: a machine with a node manager remains a node."""
         self._kubelets.discard(name)
         self._own.pop(name, None)

@@ -71,13 +71,13 @@ def referenced_kinds(objects: ClusterObjects, kind: Kind) -> dict[str, Record]:
 def store_node(cluster: Cluster, node: Node) -> None:
     """Store a whole node, without the fields that no rule reads (conditions, addresses)."""
     meta, status = node.metadata, node.status
-    kept = Node(
+    stored = Node(
         msgspec.structs.replace(meta, resource_version="", managed_fields=msgspec.UNSET),
         msgspec.structs.replace(node.spec, provider_id="", pod_cidr=""),
         msgspec.structs.replace(status, conditions=(), addresses=(), capacity={}),
     )
-    if cluster.objects.nodes.get(meta.name) != kept:
-        cluster.objects.put(kept)
+    if cluster.objects.nodes.get(meta.name) != stored:
+        cluster.objects.put(stored)
 
 
 def forget_node(cluster: Cluster, name: str) -> None:

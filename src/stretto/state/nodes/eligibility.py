@@ -134,8 +134,8 @@ class Eligibility(Generic[V]):
     def epoch(self) -> int:
         """Incremented when a row is reassigned to another signature: check cached row numbers.
 
-        To cache row numbers: ``keep`` those of a batch, request the missing ones, and if the epoch
-        has risen meanwhile, drop every number whose serial is not the one read with it.
+        To cache row numbers: ``mark_used`` those of a batch, request the missing ones, and if the
+        epoch has risen meanwhile, drop every number whose serial is not the one read with it.
         """
         return self._filters.reassigned_rows + self._scores.reassigned_rows
 
@@ -167,12 +167,12 @@ class Eligibility(Generic[V]):
         """int16[k]: weighted static scores of some live slots, without a row."""
         return self._scores.answer(pod, slots).astype(np.int16)
 
-    def keep(
+    def mark_used(
         self, filter_rows: npt.NDArray[np.integer], score_rows: npt.NDArray[np.integer]
     ) -> None:
         """Mark rows as just used, so that they are reassigned last."""
-        self._filters.keep(filter_rows)
-        self._scores.keep(score_rows)
+        self._filters.mark_used(filter_rows)
+        self._scores.mark_used(score_rows)
 
     def renew_score(self, rule: int) -> SlotArray:
         """Recompute one score in every row where it applies; int64[k]: slots whose value changed.

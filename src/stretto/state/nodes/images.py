@@ -47,9 +47,9 @@ class NodeImages:
 
     def remove(self, slot: int) -> None:
         """Remove the images of a slot."""
-        gone = self._on.pop(slot, ())
-        self.version += bool(gone)
-        for name in (name for image in gone for name in image.names):
+        dropped = self._on.pop(slot, ())
+        self.version += bool(dropped)
+        for name in (name for image in dropped for name in image.names):
             holders = self._holders.get(name)
             if holders is None:
                 continue

@@ -29,11 +29,11 @@ class NodeReports:
         #: The last report by node name.
         self.by_name: dict[str, CustomNodeResource] = {}
         #: Creation time (RFC 3339) by node name.
-        self.born: dict[str, str] = {}
+        self.created_at: dict[str, str] = {}
         #: int64[slot, 2]: measured usage, CPU in milli and memory in bytes; -1 if unmeasured.
         self.used: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         #: int64[slot, 2]: requests of the measured pods at the time of the measurement.
-        self.asked: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
+        self.requested: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         #: Time (RFC 3339) of the newest measurement of any node.
         self.newest: str = NEVER_MEASURED
         #: Measurement time (RFC 3339) by slot; empty if there is none.
@@ -50,7 +50,7 @@ class NodeReports:
         missing = size - len(self.used)
         if missing > 0:
             self.used = np.concatenate([self.used, np.full((missing, 2), -1, np.int64)])
-            self.asked = np.concatenate([self.asked, np.zeros((missing, 2), np.int64)])
+            self.requested = np.concatenate([self.requested, np.zeros((missing, 2), np.int64)])
             self.measured_at.extend([NEVER_MEASURED] * missing)
 
     def used_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -61,14 +61,14 @@ class NodeReports:
     def requested_on(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64[k, 2]: requests of the measured pods of some slots."""
         self.grow(int(slots.max(initial=-1)) + 1)
-        return self.asked[slots]
+        return self.requested[slots]
 
     def is_measured(self, slot: int, pod: str) -> bool:
         """Whether the measurement of a node includes a pod (``namespace/name``)."""
         listed = self._listed.get(slot)
         return listed is None or pod in listed
 
-    def keep(self, report: CustomNodeResource) -> None:
+    def put(self, report: CustomNodeResource) -> None:
         """Store a report."""
         self.by_name[report.metadata.name] = report
         self.version += 1
@@ -93,7 +93,7 @@ class NodeReports:
         report = self.by_name.get(name)
         if report is None:
             return NO_LAYOUT, []
-        layout = read_layout(report, self.born.get(name, ""))
+        layout = read_layout(report, self.created_at.get(name, ""))
         problems = list(layout.problems)
         self._settled.add(slot)
         self._measure(report, slot, layout, problems.append)
@@ -101,9 +101,9 @@ class NodeReports:
             self.taints[slot] = report.spec.taints
         return layout, problems
 
-    def leave(self, name: str, slot: int) -> None:
+    def node_removed(self, name: str, slot: int) -> None:
         """Handle the removal of a node; its report is kept for a node of the same name."""
-        self.born.pop(name, None)
+        self.created_at.pop(name, None)
         if slot < len(self.used):
             self.clear(slot)
 
@@ -136,7 +136,7 @@ class NodeReports:
             if layout.numbers and each.numa_id not in layout.numbers:
                 complain(
                     f"nodeMetricStatus: NUMA {each.numa_id} does not exist (there are "
-                    f"{', '.join(map(str, layout.numbers))}); what is used there is left out"
+                    f"{', '.join(map(str, layout.numbers))}); its usage is ignored"
                 )
 
 

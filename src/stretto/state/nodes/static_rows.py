@@ -27,7 +27,7 @@ Judge = Callable[[int, PodClass, SlotArray], Values]
 Join = Callable[[list[Values], int], Values]
 """Combines the results of several rules for k slots."""
 
-LEAST_ROWS: Final = 256
+MIN_ROWS: Final = 256
 """Minimum number of rows at any cluster size: more than the classes of one batch in practice."""
 SERIAL_LIMIT: Final = 100_000
 """Maximum number of cached rows by class serial; the cache is cleared when full."""
@@ -109,19 +109,19 @@ class StaticRows:
         self._used_at[row] = self._clock
         return row
 
-    def keep(self, rows: npt.NDArray[np.integer]) -> None:
+    def mark_used(self, rows: npt.NDArray[np.integer]) -> None:
         """Mark these rows as just used."""
         self._clock += 1
         self._used_at[rows] = self._clock
 
     def answer(self, pod: PodClass, slots: SlotArray) -> Values:
         """Compute a row's values for some live slots, without allocating a row."""
-        said = [
+        results = [
             self._kind.judge(rule, pod, slots)
             for rule, sign in enumerate(self._kind.signers)
             if sign(pod) is not None
         ]
-        return self._kind.join(said, len(slots))
+        return self._kind.join(results, len(slots))
 
     def widen(self, size: int) -> None:
         """Grow the rows to at least ``size`` slots, with spare capacity."""
@@ -140,15 +140,15 @@ class StaticRows:
 
     def renew(self, rule: int) -> SlotArray:
         """Re-evaluate one rule in every row that uses it; int64[k]: slots whose value changed."""
-        self._memo = {key: kept for key, kept in self._memo.items() if key[0] != rule}
+        self._memo = {key: cached for key, cached in self._memo.items() if key[0] != rule}
         live = self._nodes.live_slots()
         changed = np.zeros(len(live), np.bool_)
         for row, ids in enumerate(self._rows):
             parts = [part for i in ids if (part := self._parts[i]) is not None]
             if all(part.rule != rule for part in parts):
                 continue
-            said = [self._kind.judge(part.rule, part.pod, live) for part in parts]
-            values = self._kind.join(said, len(live))
+            results = [self._kind.judge(part.rule, part.pod, live) for part in parts]
+            values = self._kind.join(results, len(live))
             changed |= values != self.array[row, live]
             self.array[row, live] = values
             self.uniform[row] = _common(values)
@@ -156,12 +156,12 @@ class StaticRows:
 
     def _patch_live(self, live: SlotArray) -> None:
         """Evaluate each part once for these slots, and combine the results row by row."""
-        said = [
+        results = [
             self._kind.judge(part.rule, part.pod, live) if part is not None else None
             for part in self._parts
         ]
         for row, parts in enumerate(self._rows):
-            answers = [answer for part in parts if (answer := said[part]) is not None]
+            answers = [answer for part in parts if (answer := results[part]) is not None]
             values = self._kind.join(answers, len(live))
             self.array[row, live] = values
             if self.uniform[row] >= 0 and (values != self.uniform[row]).any():
@@ -177,7 +177,7 @@ class StaticRows:
         found = self._row_of.get(ids)
         if found is not None:
             return found
-        answers = [self._ask(rule, signature, pod) for rule, signature in signatures]
+        answers = [self._evaluate(rule, signature, pod) for rule, signature in signatures]
         values = self._kind.join(answers, len(self._live))
         parts = [_RulePart(rule, signature, pod) for rule, signature in signatures]
         row = self._allot_row(parts)
@@ -186,7 +186,7 @@ class StaticRows:
         self.uniform[row] = _common(values)
         return row
 
-    def _ask(self, rule: int, signature: Hashable, pod: PodClass) -> Values:
+    def _evaluate(self, rule: int, signature: Hashable, pod: PodClass) -> Values:
         """A rule's result for all live slots, cached because most rules have few signatures."""
         if self._memo_version != self._nodes.version:
             self._memo.clear()
@@ -203,7 +203,7 @@ class StaticRows:
     def _allot_row(self, parts: list[_RulePart]) -> int:
         """A row for these parts: a new one while memory allows, else the least recently used."""
         width = max(1, self.array.shape[1]) * self.array.itemsize
-        limit = max(LEAST_ROWS, self._row_bytes // width)
+        limit = max(MIN_ROWS, self._row_bytes // width)
         if len(self._rows) < limit:
             row = len(self._rows)
             self._rows.append(())
@@ -223,8 +223,8 @@ class StaticRows:
         missing = count - len(self.array)
         if missing > 0:
             more = max(missing, len(self.array) // 2)
-            room = np.zeros((more, self.array.shape[1]), self._kind.dtype)
-            self.array = np.concatenate([self.array, room])
+            spare = np.zeros((more, self.array.shape[1]), self._kind.dtype)
+            self.array = np.concatenate([self.array, spare])
             zeros = np.zeros(more, np.int64)
             self.serials = np.concatenate([self.serials, zeros])
             self._used_at = np.concatenate([self._used_at, zeros])
@@ -238,9 +238,9 @@ class StaticRows:
         for part in ids:
             self._rule_part_users[part] -= 1
             if self._rule_part_users[part] == 0:
-                gone = self._parts[part]
-                if gone is not None:
-                    del self._rule_part_ids[gone.rule, gone.signature]
+                released = self._parts[part]
+                if released is not None:
+                    del self._rule_part_ids[released.rule, released.signature]
                 self._parts[part] = None
                 self._free_rule_parts.append(part)
 

@@ -21,7 +21,7 @@ CONFLICTING = (0, 1)
 """NUMA columns of CPU and memory, for which pods of different QoS compete."""
 
 
-class NumaDeviceAsk(NamedTuple):
+class NumaDeviceRequest(NamedTuple):
     """Devices that a pod requests on a machine, by NUMA node."""
 
     #: Number of devices.
@@ -48,11 +48,11 @@ class NumaMachine(NamedTuple):
     #: By NUMA column: whether it counts when the number of whole NUMA nodes is computed.
     aligned: Sequence[bool]
     #: Devices that the pod requests.
-    devices: Sequence[NumaDeviceAsk] = ()
+    devices: Sequence[NumaDeviceRequest] = ()
     #: CPU and memory that a whole NUMA node takes of the machine, by NUMA node.
     share: Sequence[Sequence[int]] = ()
     #: Free CPU and memory of the machine as a whole.
-    room: Sequence[int] = ()
+    node_free: Sequence[int] = ()
 
 
 def choose(machine: NumaMachine, binding: NumaBinding) -> int:
@@ -69,7 +69,7 @@ def relevant_columns(machine: NumaMachine) -> list[int]:
     return [
         k
         for k, amount in enumerate(machine.amounts)
-        if amount > 0 and any(zone[k] > 0 for zone in machine.alloc)
+        if amount > 0 and any(numa_node[k] > 0 for numa_node in machine.alloc)
     ]
 
 
@@ -111,14 +111,16 @@ def _socket(machine: NumaMachine) -> int:
     best, least = 0, -1
     columns = relevant_columns(machine)
     for socket in sorted(set(machine.sockets)):
-        zones = [z for z, where in enumerate(machine.sockets) if where == socket]
-        free = [sum(machine.free[z][k] for z in zones) for k in range(len(machine.amounts))]
+        numa_nodes = [z for z, where in enumerate(machine.sockets) if where == socket]
+        free = [sum(machine.free[z][k] for z in numa_nodes) for k in range(len(machine.amounts))]
         if any(free[k] < machine.amounts[k] for k in columns):
             continue
-        if any(a.fitting and sum(a.fitting[z] for z in zones) < a.need for a in machine.devices):
+        if any(
+            a.fitting and sum(a.fitting[z] for z in numa_nodes) < a.need for a in machine.devices
+        ):
             continue
         if best == 0 or free[0] < least:
-            best, least = sum(1 << z for z in zones), free[0]
+            best, least = sum(1 << z for z in numa_nodes), free[0]
     return best
 
 
@@ -127,7 +129,9 @@ def whole_numa_nodes(machine: NumaMachine) -> int:
     number = 1
     for k in relevant_columns(machine):
         if k in CONFLICTING or machine.aligned[k]:
-            number = max(number, needed(machine.amounts[k], [zone[k] for zone in machine.alloc]))
+            number = max(
+                number, needed(machine.amounts[k], [numa_node[k] for numa_node in machine.alloc])
+            )
     for ask in machine.devices:
         if ask.aligned and ask.fitting:
             number = max(number, needed(ask.need, ask.installed))
@@ -145,32 +149,32 @@ def _whole(machine: NumaMachine) -> int:
     ]
     spare = [sum(1 for z in empty if machine.sockets[z] == s) for s in machine.sockets]
     best, least = 0, -1
-    for zones in combinations(empty, number):
-        sockets = {machine.sockets[z]: spare[z] for z in zones}
-        if len(sockets) > most_sockets or not _holds(machine, zones):
+    for numa_nodes in combinations(empty, number):
+        sockets = {machine.sockets[z]: spare[z] for z in numa_nodes}
+        if len(sockets) > most_sockets or not _holds(machine, numa_nodes):
             continue
-        mask, cost = sum(1 << z for z in zones), sum(sockets.values())
+        mask, cost = sum(1 << z for z in numa_nodes), sum(sockets.values())
         if best == 0 or (cost, mask) < (least, best):
             best, least = mask, cost
     return best
 
 
-def _holds(machine: NumaMachine, zones: Sequence[int]) -> bool:
+def _holds(machine: NumaMachine, numa_nodes: Sequence[int]) -> bool:
     """Whether whole NUMA nodes have a pod's requests, and the machine has their share free."""
-    for r, room in enumerate(machine.room):
-        if sum(machine.share[z][r] for z in zones) > room:
+    for r, node_free in enumerate(machine.node_free):
+        if sum(machine.share[z][r] for z in numa_nodes) > node_free:
             return False
     for k in relevant_columns(machine):
-        free = [zone[k] for zone in machine.free]
-        allowed = list(zones)
+        free = [numa_node[k] for numa_node in machine.free]
+        allowed = list(numa_nodes)
         if k not in CONFLICTING:
-            per_numa_node = [zone[k] for zone in machine.alloc]
-            allowed = numa_nodes_for(free, zones, needed(machine.amounts[k], per_numa_node))
+            per_numa_node = [numa_node[k] for numa_node in machine.alloc]
+            allowed = numa_nodes_for(free, numa_nodes, needed(machine.amounts[k], per_numa_node))
         if sum(free[z] for z in allowed) < machine.amounts[k]:
             return False
     for ask in machine.devices:
         if ask.fitting:
-            allowed = numa_nodes_for(ask.fitting, zones, needed(ask.need, ask.installed))
+            allowed = numa_nodes_for(ask.fitting, numa_nodes, needed(ask.need, ask.installed))
             if sum(ask.fitting[z] for z in allowed) < ask.need:
                 return False
     return True
@@ -180,10 +184,10 @@ def spread(
     machine: NumaMachine, k: int, inside: Sequence[int], whole: bool
 ) -> list[tuple[int, int, int]] | None:
     """Take an amount from the allowed NUMA nodes, one after another."""
-    free, left = [zone[k] for zone in machine.free], machine.amounts[k]
+    free, left = [numa_node[k] for numa_node in machine.free], machine.amounts[k]
     order = list(inside)
     if whole:
-        per_numa_node = [zone[k] for zone in machine.alloc]
+        per_numa_node = [numa_node[k] for numa_node in machine.alloc]
         order = sorted(numa_nodes_for(free, inside, needed(left, per_numa_node)))
     parts = []
     for z in order:

@@ -16,9 +16,9 @@ from stretto.state.rows.resources import LARGEST, RECLAIMED
 
 SOCKET: Final = "Socket"
 NUMA: Final = "Numa"
-MAX_ZONES: Final = 15
+MAX_NUMA_NODES: Final = 15
 """Maximum number of NUMA nodes per machine: as many bits fit beside a claim's device mask."""
-DEVICE_ZONES: Final = frozenset({"GPU", "NIC"})
+DEVICE_ZONE_TYPES: Final = frozenset({"GPU", "NIC"})
 """Topology zone types inside a NUMA node that stand for one device each."""
 
 
@@ -26,7 +26,7 @@ class ReportedNumaUse(NamedTuple):
     """A pod's usage of one NUMA node, as reported by the node agent."""
 
     #: Index of the NUMA node in the layout.
-    zone: int
+    numa_node: int
     #: Uid of the pod.
     uid: str
     #: ``namespace/name`` of the pod.
@@ -67,20 +67,20 @@ def reported_at(cnr: CustomNodeResource) -> str:
     return max(times)
 
 
-def read_layout(cnr: CustomNodeResource, born: str = "") -> NumaLayout:
+def read_layout(cnr: CustomNodeResource, created_at: str = "") -> NumaLayout:
     """The layout of a report.
 
     Args:
         cnr: the report.
-        born: RFC 3339 creation time of its node; empty if unknown.
+        created_at: RFC 3339 creation time of its node; empty if unknown.
     """
     last = reported_at(cnr)
-    if born and last and last < born:
-        told = (
-            f"status: last written {last}, before the node was created ({born}); its NUMA nodes "
-            "and its pool do not count until the node's agent reports again"
+    if created_at and last and last < created_at:
+        problem = (
+            f"status: last written {last}, before the node was created ({created_at}); its NUMA "
+            "nodes and its pool are ignored until the node's agent reports again"
         )
-        return NO_LAYOUT._replace(problems=(told,))
+        return NO_LAYOUT._replace(problems=(problem,))
     reader = _NumaLayoutReader()
     for index, zone in enumerate(cnr.status.topology_zone):
         reader.top(zone, index)
@@ -107,11 +107,11 @@ class _NumaLayoutReader:
     def layout(self, pool: Mapping[str, str | int | float]) -> NumaLayout:
         """The layout found, in order; ``pool`` as reported."""
         numbers = sorted(self._found)
-        if len(numbers) > MAX_ZONES:
+        if len(numbers) > MAX_NUMA_NODES:
             self.problems.append(
-                f"{len(numbers)} NUMA nodes: expected at most {MAX_ZONES}; the others do not count"
+                f"{len(numbers)} NUMA nodes: expected at most {MAX_NUMA_NODES}; the rest is ignored"
             )
-            numbers = numbers[:MAX_ZONES]
+            numbers = numbers[:MAX_NUMA_NODES]
         zones = [self._found[number][1] for number in numbers]
         for number, zone in zip(numbers, zones, strict=True):
             self._check_siblings(number, zone)
@@ -166,14 +166,14 @@ class _NumaLayoutReader:
             )
             if not known:
                 self.problems.append(
-                    f"NUMA {number}: its sibling {other.name} does not exist; it is left out"
+                    f"NUMA {number}: its sibling {other.name} does not exist; it is ignored"
                 )
 
     def _gpus(self, zone: TopologyZone) -> Iterable[int]:
         for child in zone.children:
             if child.type == "GPU" and child.name.isdecimal():
                 yield int(child.name)
-            elif child.type not in DEVICE_ZONES:
+            elif child.type not in DEVICE_ZONE_TYPES:
                 yield from self._gpus(child)
 
     def _reported(self, zones: list[TopologyZone]) -> Iterable[ReportedNumaUse]:
@@ -183,7 +183,7 @@ class _NumaLayoutReader:
                 if len(parts) != 3:
                     self.problems.append(
                         f"NUMA {zone.name}: consumer {held.consumer!r}: expected "
-                        "namespace/name/uid; it is left out"
+                        "namespace/name/uid; it is ignored"
                     )
                     continue
                 where = f"NUMA {zone.name}: consumer {held.consumer}"

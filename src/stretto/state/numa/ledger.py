@@ -24,7 +24,7 @@ from stretto.state.classes.annotations import (
 from stretto.state.classes.table import PodClass
 from stretto.state.numa.choice import (
     CONFLICTING,
-    NumaDeviceAsk,
+    NumaDeviceRequest,
     NumaMachine,
     bits,
     choose,
@@ -32,18 +32,18 @@ from stretto.state.numa.choice import (
     spread,
     whole_numa_nodes,
 )
-from stretto.state.numa.layout import MAX_ZONES, NO_LAYOUT, NumaLayout
+from stretto.state.numa.layout import MAX_NUMA_NODES, NO_LAYOUT, NumaLayout
 from stretto.state.rows.devices import MAX_DEVICES, DeviceRequest
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.resources import CPU, MEMORY
 
-ZONE_WIDTH: Final = 6
+NUMA_COLUMNS: Final = 6
 """Number of resources counted by NUMA node: CPU, memory and the next four reported."""
-ZONE_SHIFT: Final = MAX_DEVICES
+NUMA_SHIFT: Final = MAX_DEVICES
 """First bit of the NUMA nodes in a claim's mask."""
-DEVICE_BITS: Final = (1 << ZONE_SHIFT) - 1
+DEVICE_BITS: Final = (1 << NUMA_SHIFT) - 1
 """Bits of the devices in a claim's mask."""
-KEPT: Final = 10_000
+CACHE_LIMIT: Final = 10_000
 """Maximum number of cached classes; the cache is cleared when full."""
 UNKNOWN: Final = -1
 """NUMA node of a device with unknown location."""
@@ -51,12 +51,12 @@ UNKNOWN: Final = -1
 
 def numa_nodes_of(mask: int) -> int:
     """Bit mask of the NUMA nodes in a claim's mask."""
-    return mask >> ZONE_SHIFT
+    return mask >> NUMA_SHIFT
 
 
-def with_numa_nodes(devices: int, zones: int) -> int:
+def with_numa_nodes(devices: int, numa_nodes: int) -> int:
     """Combine devices and NUMA nodes into a claim's mask."""
-    return devices & DEVICE_BITS | zones << ZONE_SHIFT
+    return devices & DEVICE_BITS | numa_nodes << NUMA_SHIFT
 
 
 class NumaHolding(NamedTuple):
@@ -78,26 +78,26 @@ class NumaTopology:
         #: uint8[slot]: number of NUMA nodes; 0 where none are reported.
         self.count: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         #: int8[slot, NUMA node]: index of the socket.
-        self.socket: npt.NDArray[np.int8] = np.zeros((0, MAX_ZONES), np.int8)
+        self.socket: npt.NDArray[np.int8] = np.zeros((0, MAX_NUMA_NODES), np.int8)
         #: int64[slot, NUMA node, column]: allocatable amounts.
-        self.alloc: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
+        self.alloc: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
         #: int64[slot, NUMA node, column]: used amounts.
-        self.taken: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, ZONE_WIDTH), np.int64)
+        self.taken: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, NUMA_COLUMNS), np.int64)
         #: int64[slot, NUMA node, 2]: CPU and memory that a whole NUMA node takes of its machine.
-        self.share: npt.NDArray[np.int64] = np.zeros((0, MAX_ZONES, 2), np.int64)
+        self.share: npt.NDArray[np.int64] = np.zeros((0, MAX_NUMA_NODES, 2), np.int64)
         #: int8[slot, device]: NUMA node of each device.
-        self.device_zone: npt.NDArray[np.int8] = np.zeros((0, MAX_DEVICES), np.int8)
+        self.device_numa_node: npt.NDArray[np.int8] = np.zeros((0, MAX_DEVICES), np.int8)
         #: Names of the NUMA columns.
         self.names: list[str] = ["cpu", "memory"]
         #: Holdings of bound pods, by row.
-        self.holds: dict[int, NumaHolding] = {}
+        self.holdings: dict[int, NumaHolding] = {}
         #: Numbers of the NUMA nodes, as reported, by slot.
         self.numbers: dict[int, tuple[int, ...]] = {}
         #: int64[slot]: incremented on every change of the slot's layout.
         self.changed: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._ledger = ledger
-        self._asks: dict[int, tuple[int, tuple[tuple[int, int], ...]]] = {}
-        self._known: npt.NDArray[np.bool_] = np.zeros((0, ZONE_WIDTH), np.bool_)
+        self._requests_by_class: dict[int, tuple[int, tuple[tuple[int, int], ...]]] = {}
+        self._known: npt.NDArray[np.bool_] = np.zeros((0, NUMA_COLUMNS), np.bool_)
         self._foreign: dict[int, list[tuple[int, int, int]]] = {}
 
     def __bool__(self) -> bool:
@@ -131,7 +131,7 @@ class NumaTopology:
                 if column is not None:
                     self.alloc[slot, z, column] = amount
                 else:
-                    problems.append(f"{name}: more than {ZONE_WIDTH} resources by NUMA node")
+                    problems.append(f"{name}: more than {NUMA_COLUMNS} resources by NUMA node")
         self._known[slot] = self.alloc[slot].any(axis=0)
         if layout.numbers:
             self.numbers[slot] = layout.numbers
@@ -145,8 +145,8 @@ class NumaTopology:
 
     def clear(self, slot: int) -> None:
         """Remove the NUMA nodes of a removed node."""
-        for row in [row for row, hold in self.holds.items() if hold.slot == slot]:
-            del self.holds[row]
+        for row in [row for row, holding in self.holdings.items() if holding.slot == slot]:
+            del self.holdings[row]
         if slot in self.numbers:
             self.install(slot, NO_LAYOUT, lambda _: None)
 
@@ -171,7 +171,7 @@ class NumaTopology:
         """NUMA column of a resource, assigned at first use; ``None`` if all columns are in use."""
         if name in self.names:
             return self.names.index(name)
-        if len(self.names) == ZONE_WIDTH:
+        if len(self.names) == NUMA_COLUMNS:
             return None
         self.names.append(name)
         return len(self.names) - 1
@@ -179,7 +179,7 @@ class NumaTopology:
     def _place_devices(self, slot: int, layout: NumaLayout) -> None:
         """Locate the devices: by number if reported, else in order."""
         devices = self._ledger.devices
-        self.device_zone[slot] = UNKNOWN
+        self.device_numa_node[slot] = UNKNOWN
         named = {gpu: z for z, gpus in enumerate(layout.gpus) for gpu in gpus}
         for kind in devices.inventory(slot):
             here = np.flatnonzero(devices.kind[slot] == devices.kind_number(kind)).tolist()
@@ -188,15 +188,15 @@ class NumaTopology:
             ]
             for i, device in enumerate(here):
                 fallback = counted[i] if i < len(counted) else UNKNOWN
-                self.device_zone[slot, device] = named.get(i, fallback)
+                self.device_numa_node[slot, device] = named.get(i, fallback)
 
     def _reapply_claims(
         self, slot: int, layout: NumaLayout, row_of: Callable[[str], int | None]
     ) -> None:
         """Charge the pods: ours as placed, all others as reported by the node agent."""
-        mine = {row for row, hold in self.holds.items() if hold.slot == slot}
+        mine = {row for row, holding in self.holdings.items() if holding.slot == slot}
         for row in mine:
-            for z, k, amount in self.holds[row].parts:
+            for z, k, amount in self.holdings[row].parts:
                 self.taken[slot, z, k] += amount
         foreign = self._foreign[slot] = []
         for held in layout.reported:
@@ -205,41 +205,47 @@ class NumaTopology:
             for name, amount in held.amounts.items():
                 column = self.column(name)
                 if column is not None:
-                    foreign.append((held.zone, column, amount))
-                    self.taken[slot, held.zone, column] += amount
+                    foreign.append((held.numa_node, column, amount))
+                    self.taken[slot, held.numa_node, column] += amount
 
     def _grow(self, size: int) -> None:
         missing = size - len(self.count)
         if missing <= 0:
             return
         self.count = np.concatenate([self.count, np.zeros(missing, np.uint8)])
-        for name in ("socket", "alloc", "taken", "share", "device_zone", "_known", "changed"):
+        for name in ("socket", "alloc", "taken", "share", "device_numa_node", "_known", "changed"):
             column = getattr(self, name)
-            fill = np.full((missing, *column.shape[1:]), UNKNOWN if name == "device_zone" else 0)
+            fill = np.full(
+                (missing, *column.shape[1:]), UNKNOWN if name == "device_numa_node" else 0
+            )
             setattr(self, name, np.concatenate([column, fill.astype(column.dtype)]))
 
     # ------------------------------------------------------------ pods
 
     def choose(self, slot: int, pod: PodClass) -> int:
         """Bit mask of the NUMA nodes for a pod on a slot; 0 if it does not fit."""
-        zones = pod.asks.zones
-        if zones is None or slot >= len(self.count) or not self.count[slot]:
+        request = pod.annotations.numa
+        if request is None or slot >= len(self.count) or not self.count[slot]:
             return 0
-        return choose(self.machine(slot, pod), zones.binding)
+        return choose(self.machine(slot, pod), request.binding)
 
     def covers(self, slot: int, mask: int, pod: PodClass) -> bool:
         """Whether a claim's NUMA nodes still have the pod's requests free."""
-        zones = numa_nodes_of(mask)
-        hold = self.numa_holding_of(slot, zones, pod) if zones and slot < len(self.count) else None
-        if hold is None:
+        numa_nodes = numa_nodes_of(mask)
+        holding = (
+            self.numa_holding_of(slot, numa_nodes, pod)
+            if numa_nodes and slot < len(self.count)
+            else None
+        )
+        if holding is None:
             return False
         alloc, taken, ledger = self.alloc[slot], self.taken[slot], self._ledger
-        if not all(alloc[z, k] - taken[z, k] >= amount for z, k, amount in hold.parts):
+        if not all(alloc[z, k] - taken[z, k] >= amount for z, k, amount in holding.parts):
             return False
-        asked = dict(pod.requests) if hold.extra else {}
+        requested = dict(pod.requests) if holding.extra else {}
         return all(
-            ledger.used[slot, c] + asked.get(c, 0) + more <= ledger.alloc[slot, c]
-            for c, more in hold.extra
+            ledger.used[slot, c] + requested.get(c, 0) + more <= ledger.alloc[slot, c]
+            for c, more in holding.extra
         )
 
     def take(self, row: int, slot: int, mask: int, pod: PodClass) -> int:
@@ -247,19 +253,25 @@ class NumaTopology:
 
         Returns the mask with the NUMA nodes; the caller charges the pod to its node.
         """
-        zones = numa_nodes_of(mask) or self.choose(slot, pod)
-        hold = self.numa_holding_of(slot, zones, pod) if zones and slot < len(self.count) else None
-        self.restore_claims(row, hold if hold is not None else NumaHolding(slot, (), ()))
-        return with_numa_nodes(mask, zones if hold is not None else 0)
+        numa_nodes = numa_nodes_of(mask) or self.choose(slot, pod)
+        holding = (
+            self.numa_holding_of(slot, numa_nodes, pod)
+            if numa_nodes and slot < len(self.count)
+            else None
+        )
+        self.restore_claims(row, holding if holding is not None else NumaHolding(slot, (), ()))
+        return with_numa_nodes(mask, numa_nodes if holding is not None else 0)
 
-    def numa_holding_of(self, slot: int, zones: int, pod: PodClass) -> NumaHolding | None:
+    def numa_holding_of(self, slot: int, numa_nodes: int, pod: PodClass) -> NumaHolding | None:
         """Holding of a class on the NUMA nodes of a mask; ``None`` if they have too little."""
-        parts = self._parts(slot, zones, pod)
+        parts = self._parts(slot, numa_nodes, pod)
         return (
-            NumaHolding(slot, parts, self._extra(slot, zones, pod)) if parts is not None else None
+            NumaHolding(slot, parts, self._extra(slot, numa_nodes, pod))
+            if parts is not None
+            else None
         )
 
-    def mask_of(self, slot: int, note: str, pod: str) -> int:
+    def mask_of(self, slot: int, annotation: str, pod: str) -> int:
         """The claim mask of the NUMA nodes in a micro-topology annotation.
 
         Raises:
@@ -269,33 +281,33 @@ class NumaTopology:
         if not numbers:
             return 0
         mask = 0
-        for number in read_micro_topology(note, pod):
+        for number in read_micro_topology(annotation, pod):
             if number not in numbers:
                 where, there = f"{pod}, annotation {MICRO_TOPOLOGY}", ", ".join(map(str, numbers))
                 raise InputError(where, number, f"NUMA nodes that its node has: {there}")
             mask |= 1 << numbers.index(number)
         return with_numa_nodes(0, mask)
 
-    def unsettled(self, rows: Sequence[int]) -> list[int]:
+    def without_numa_nodes(self, rows: Sequence[int]) -> list[int]:
         """The pods that request NUMA nodes and hold none."""
-        return [row for row in rows if row in self.holds and not self.holds[row].parts]
+        return [row for row in rows if row in self.holdings and not self.holdings[row].parts]
 
     def give_back(self, row: int) -> None:
         """Release a pod's NUMA nodes; the caller releases its charge on the node."""
-        hold = self.holds.pop(row, None)
-        if hold is None:
+        holding = self.holdings.pop(row, None)
+        if holding is None:
             return
-        for z, k, amount in hold.parts:
-            self.taken[hold.slot, z, k] -= amount
-        for column, amount in hold.extra:
-            self._ledger.used[hold.slot, column] -= amount
+        for z, k, amount in holding.parts:
+            self.taken[holding.slot, z, k] -= amount
+        for column, amount in holding.extra:
+            self._ledger.used[holding.slot, column] -= amount
 
-    def note(self, row: int) -> str:
+    def annotation_of(self, row: int) -> str:
         """The micro-topology annotation of a pod's holding; empty if there is none."""
-        hold = self.holds.get(row)
-        if hold is None or not hold.parts:
+        holding = self.holdings.get(row)
+        if holding is None or not holding.parts:
             return ""
-        return micro_topology(self.numbers.get(hold.slot, ()), hold.parts, tuple(self.names))
+        return micro_topology(self.numbers.get(holding.slot, ()), holding.parts, tuple(self.names))
 
     def foreign(self) -> npt.NDArray[np.int64]:
         """int64[slot, NUMA node, column]: reported usage of pods that we did not place."""
@@ -305,37 +317,37 @@ class NumaTopology:
                 found[slot, z, k] += amount
         return found
 
-    def restore_claims(self, row: int, hold: NumaHolding) -> None:
+    def restore_claims(self, row: int, holding: NumaHolding) -> None:
         """Set a pod's holding."""
-        self.holds[row] = hold
-        for z, k, amount in hold.parts:
-            self.taken[hold.slot, z, k] += amount
-        for column, amount in hold.extra:
-            self._ledger.used[hold.slot, column] += amount
+        self.holdings[row] = holding
+        for z, k, amount in holding.parts:
+            self.taken[holding.slot, z, k] += amount
+        for column, amount in holding.extra:
+            self._ledger.used[holding.slot, column] += amount
 
     # ------------------------------------------------------------ one machine and one pod
 
-    def _asked(self, pod: PodClass) -> tuple[tuple[int, int], ...]:
+    def _requested(self, pod: PodClass) -> tuple[tuple[int, int], ...]:
         """(NUMA column, amount) requested by a class on NUMA nodes; cached by class."""
-        kept = self._asks.get(pod.serial)
-        if kept is None or kept[0] != len(self.names):
-            if len(self._asks) > KEPT:
-                self._asks.clear()
-            asked = tuple((k, n) for k, n in enumerate(self.amounts(pod)) if n)
-            self._asks[pod.serial] = kept = len(self.names), asked
-        return kept[1]
+        cached = self._requests_by_class.get(pod.serial)
+        if cached is None or cached[0] != len(self.names):
+            if len(self._requests_by_class) > CACHE_LIMIT:
+                self._requests_by_class.clear()
+            requested = tuple((k, n) for k, n in enumerate(self.amounts(pod)) if n)
+            self._requests_by_class[pod.serial] = cached = len(self.names), requested
+        return cached[1]
 
     def amounts(self, pod: PodClass) -> list[int]:
         """Requests of a class by NUMA column, without individually managed devices."""
-        asked = {self._ledger.resources.names[column]: n for column, n in pod.requests}
-        return [asked.get(name, 0) for name in self.names]
+        requested = {self._ledger.resources.names[column]: n for column, n in pod.requests}
+        return [requested.get(name, 0) for name in self.names]
 
     def machine(self, slot: int, pod: PodClass) -> NumaMachine:
         """A slot's machine as input of ``choice``."""
         count, aligned = int(self.count[slot]), aligned_of(pod)
         free = self.alloc[slot, :count] - self.taken[slot, :count]
         ledger = self._ledger
-        room = [int(ledger.alloc[slot, c] - ledger.used[slot, c]) for c in (CPU, MEMORY)]
+        node_free = [int(ledger.alloc[slot, c] - ledger.used[slot, c]) for c in (CPU, MEMORY)]
         width = len(self.names)
         return NumaMachine(
             sockets=self.socket[slot, :count].tolist(),
@@ -343,49 +355,58 @@ class NumaTopology:
             free=free[:, :width].tolist(),
             amounts=self.amounts(pod),
             aligned=[name in aligned for name in self.names],
-            devices=[self._device_ask(slot, ask, ask.kind in aligned) for ask in pod.devices],
+            devices=[
+                self._device_request(slot, request, request.kind in aligned)
+                for request in pod.devices
+            ],
             share=self.share[slot, :count].tolist(),
-            room=room,
+            node_free=node_free,
         )
 
-    def _device_ask(self, slot: int, ask: DeviceRequest, aligned: bool) -> NumaDeviceAsk:
+    def _device_request(
+        self, slot: int, request: DeviceRequest, aligned: bool
+    ) -> NumaDeviceRequest:
         devices, count = self._ledger.devices, int(self.count[slot])
-        kind, models = devices.kind_number(ask.kind), devices.model_mask(ask.models)
+        kind, models = devices.kind_number(request.kind), devices.model_mask(request.models)
         fitting, installed = [0] * count, [0] * count
         for device in range(MAX_DEVICES):
-            z = int(self.device_zone[slot, device])
+            z = int(self.device_numa_node[slot, device])
             if devices.kind[slot, device] != kind or not 0 <= z < count:
                 continue
             installed[z] += 1
             allowed = models >> int(devices.model[slot, device]) & 1
-            fitting[z] += bool(allowed and devices.free[slot, device] >= ask.milli)
+            fitting[z] += bool(allowed and devices.free[slot, device] >= request.milli)
         known = any(installed)
-        return NumaDeviceAsk(ask.count, tuple(fitting) if known else (), tuple(installed), aligned)
+        return NumaDeviceRequest(
+            request.count, tuple(fitting) if known else (), tuple(installed), aligned
+        )
 
-    def _extra(self, slot: int, zones: int, pod: PodClass) -> tuple[tuple[int, int], ...]:
+    def _extra(self, slot: int, numa_nodes: int, pod: PodClass) -> tuple[tuple[int, int], ...]:
         """Amounts that whole NUMA nodes take of the node beyond the pod's own requests."""
-        if pod.asks.zones is None or pod.asks.zones.binding is not NumaBinding.WHOLE:
+        if pod.annotations.numa is None or pod.annotations.numa.binding is not NumaBinding.WHOLE:
             return ()
-        asked = dict(pod.requests)
+        requested = dict(pod.requests)
         found = []
         for r, column in enumerate((CPU, MEMORY)):
-            whole = sum(int(self.share[slot, z, r]) for z in bits(zones))
-            found.append((column, max(0, whole - asked.get(column, 0))))
+            whole = sum(int(self.share[slot, z, r]) for z in bits(numa_nodes))
+            found.append((column, max(0, whole - requested.get(column, 0))))
         return tuple(found)
 
     def _parts(
-        self, slot: int, zones: int, pod: PodClass
+        self, slot: int, numa_nodes: int, pod: PodClass
     ) -> tuple[tuple[int, int, int], ...] | None:
         """Amounts that a pod takes of each NUMA node; ``None`` if they have too little."""
-        inside = bits(zones)
+        inside = bits(numa_nodes)
         if not inside or inside[-1] >= self.count[slot]:
             return None
-        if pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.ONE:
+        if pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.ONE:
             known = self._known[slot]
-            parts = tuple((inside[0], k, amount) for k, amount in self._asked(pod) if known[k])
+            parts = tuple((inside[0], k, amount) for k, amount in self._requested(pod) if known[k])
             return parts if len(inside) == 1 else None
         machine = self.machine(slot, pod)
-        whole = pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.WHOLE
+        whole = (
+            pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.WHOLE
+        )
         if whole and len(inside) != whole_numa_nodes(machine):
             return None
         found: list[tuple[int, int, int]] = []
@@ -402,4 +423,4 @@ class NumaTopology:
 
 def aligned_of(pod: PodClass) -> tuple[str, ...]:
     """Resources that count when the number of whole NUMA nodes is computed."""
-    return pod.asks.zones.aligned if pod.asks.zones is not None else ()
+    return pod.annotations.numa.aligned if pod.annotations.numa is not None else ()

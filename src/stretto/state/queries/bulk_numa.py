@@ -19,17 +19,17 @@ from stretto.state.classes.annotations import NumaBinding
 from stretto.state.classes.table import PodClass
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.numa.choice import CONFLICTING
-from stretto.state.numa.layout import MAX_ZONES
-from stretto.state.numa.ledger import ZONE_SHIFT, ZONE_WIDTH, NumaHolding
+from stretto.state.numa.layout import MAX_NUMA_NODES
+from stretto.state.numa.ledger import NUMA_COLUMNS, NUMA_SHIFT, NumaHolding
 from stretto.state.rows.resources import CPU, MEMORY
 
-KEPT: Final = 20_000
+CACHE_LIMIT: Final = 20_000
 """Maximum number of cached portions; the cache is cleared when full."""
 NONE: Final = -1
 """Number for "no portion": these NUMA nodes are too small for the class."""
 OWN: Final = -2
 """Number for "depends on the usage of others"."""
-_CELLS: Final = MAX_ZONES * ZONE_WIDTH
+_CELLS: Final = MAX_NUMA_NODES * NUMA_COLUMNS
 _Key = tuple[int, int, int]
 """Serial of the class, layout number of the machine, NUMA nodes."""
 
@@ -47,7 +47,7 @@ class NumaBulkClaims:
 
     def _forget(self) -> None:
         self._numbers: dict[_Key, int] = {}
-        self._holds: list[NumaHolding] = []
+        self._holdings: list[NumaHolding] = []
         self._where: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         self._amount: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
         self._extra: npt.NDArray[np.int64] = np.zeros((0, 2), np.int64)
@@ -62,12 +62,12 @@ class NumaBulkClaims:
 
         They are valid until the next call.
         """
-        if len(self._holds) > KEPT:
+        if len(self._holdings) > CACHE_LIMIT:
             self._forget()
         known, found = self._numbers, []
         serials = self._cluster.classes.serials[class_ids].tolist()
         keys = zip(
-            serials, self._kinds_of(slots).tolist(), (masks >> ZONE_SHIFT).tolist(), strict=True
+            serials, self._kinds_of(slots).tolist(), (masks >> NUMA_SHIFT).tolist(), strict=True
         )
         for i, key in enumerate(keys):
             number = known.get(key)
@@ -96,10 +96,10 @@ class NumaBulkClaims:
         if (over & (self._amount[numbers] > 0)).any():
             self._sign(slots, numbers, -1)
             return False
-        holds = self._holds
+        holdings = self._holdings
         for row, slot, number in zip(rows.tolist(), slots.tolist(), numbers.tolist(), strict=True):
-            _, parts, extra = holds[number]
-            topology.holds[row] = NumaHolding(slot, parts, extra)
+            _, parts, extra = holdings[number]
+            topology.holdings[row] = NumaHolding(slot, parts, extra)
         return True
 
     def give_back(self, rows: Sequence[int]) -> None:
@@ -107,14 +107,18 @@ class NumaBulkClaims:
         if not rows:
             return
         topology, ledger = self._cluster.topology, self._cluster.ledger
-        holds = [hold for row in rows if (hold := topology.holds.pop(row, None)) is not None]
-        parts = chain.from_iterable(chain.from_iterable(hold.parts for hold in holds))
-        zones, columns, amounts = np.fromiter(parts, np.int64).reshape(-1, 3).T
-        slots = np.repeat([hold.slot for hold in holds], [len(hold.parts) for hold in holds])
-        np.subtract.at(topology.taken, (slots, zones, columns), amounts)
-        for hold in holds:
-            for column, amount in hold.extra:
-                ledger.used[hold.slot, column] -= amount
+        holdings = [
+            holding for row in rows if (holding := topology.holdings.pop(row, None)) is not None
+        ]
+        parts = chain.from_iterable(chain.from_iterable(holding.parts for holding in holdings))
+        numa_nodes, columns, amounts = np.fromiter(parts, np.int64).reshape(-1, 3).T
+        slots = np.repeat(
+            [holding.slot for holding in holdings], [len(holding.parts) for holding in holdings]
+        )
+        np.subtract.at(topology.taken, (slots, numa_nodes, columns), amounts)
+        for holding in holdings:
+            for column, amount in holding.extra:
+                ledger.used[holding.slot, column] -= amount
 
     # ------------------------------------------------------------ numbers
 
@@ -133,7 +137,7 @@ class NumaBulkClaims:
 
     def _kind(self, slot: int) -> int:
         topology = self._cluster.topology
-        if len(self._kinds) > KEPT:  # numbers are not reused while portions are cached
+        if len(self._kinds) > CACHE_LIMIT:  # numbers are not reused while portions are cached
             self._kinds.clear()
             self._as_of[:] = NONE
             self._forget()
@@ -146,26 +150,26 @@ class NumaBulkClaims:
         )
         return self._kinds.setdefault(form, len(self._kinds))
 
-    def _compute_claims(self, slot: int, zones: int, pod: PodClass) -> int:
+    def _compute_claims(self, slot: int, numa_nodes: int, pod: PodClass) -> int:
         """The portion number of a class on the NUMA nodes of a mask on a machine."""
         topology = self._cluster.topology
-        if pod.asks.zones is None or not zones or slot >= len(topology.count):
+        if pod.annotations.numa is None or not numa_nodes or slot >= len(topology.count):
             return NONE
-        binding = pod.asks.zones.binding
+        binding = pod.annotations.numa.binding
         whole = binding is NumaBinding.WHOLE
-        near = whole and any(topology.amounts(pod)[len(CONFLICTING) :])
-        if pod.devices or near or binding is NumaBinding.SOCKET:
+        needs_local = whole and any(topology.amounts(pod)[len(CONFLICTING) :])
+        if pod.devices or needs_local or binding is NumaBinding.SOCKET:
             return OWN
-        hold = topology.numa_holding_of(slot, zones, pod)
-        if hold is None:
+        holding = topology.numa_holding_of(slot, numa_nodes, pod)
+        if holding is None:
             return NONE
-        self._holds.append(hold)
-        self._record_claims(hold)
-        return len(self._holds) - 1
+        self._holdings.append(holding)
+        self._record_claims(holding)
+        return len(self._holdings) - 1
 
-    def _record_claims(self, hold: NumaHolding) -> None:
+    def _record_claims(self, holding: NumaHolding) -> None:
         """Add a portion to the columns."""
-        number, width = len(self._holds) - 1, max(self._where.shape[1], len(hold.parts))
+        number, width = len(self._holdings) - 1, max(self._where.shape[1], len(holding.parts))
         if number >= len(self._where) or width > self._where.shape[1]:
             rows = max(64, 2 * number) if number >= len(self._where) else len(self._where)
             for name, wide in (("_where", width), ("_amount", width), ("_extra", 2)):
@@ -173,11 +177,11 @@ class NumaBulkClaims:
                 after = np.zeros((rows, wide), np.int64)
                 after[: before.shape[0], : before.shape[1]] = before
                 setattr(self, name, after)
-        for at, (zone, column, amount) in enumerate(hold.parts):
-            self._where[number, at] = zone * ZONE_WIDTH + column
+        for at, (numa_node, column, amount) in enumerate(holding.parts):
+            self._where[number, at] = numa_node * NUMA_COLUMNS + column
             self._amount[number, at] = amount
-        beyond = dict(hold.extra)
-        self._extra[number] = [beyond.get(CPU, 0), beyond.get(MEMORY, 0)]
+        extra = dict(holding.extra)
+        self._extra[number] = [extra.get(CPU, 0), extra.get(MEMORY, 0)]
 
     # ------------------------------------------------------------ columns
 

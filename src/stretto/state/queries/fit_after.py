@@ -40,8 +40,8 @@ def fits_after_eviction(
     used += ledger.used[slot]
     used -= amounts_of(cluster, [int(cluster.pods.class_id[row]) for row in going])
     for row in going:  # whole NUMA nodes take more of the node than requested
-        hold = cluster.topology.holds.get(row)
-        for column, amount in hold.extra if hold is not None and hold.slot == slot else ():
+        holding = cluster.topology.holdings.get(row)
+        for column, amount in holding.extra if holding is not None and holding.slot == slot else ():
             used[column] -= amount
     asked[PODS] = True
     if (used > ledger.alloc[slot])[asked].any():
@@ -51,7 +51,7 @@ def fits_after_eviction(
     masks = [mask for _, mask in wanted]
     if any(pod.devices for pod in pods) and not _devices_fit(cluster, slot, pods, masks, going):
         return False
-    if all(pod.asks.zones is None for pod in pods):
+    if all(pod.annotations.numa is None for pod in pods):
         return True
     with without_rows(cluster, slot, going):
         return numa_nodes_fit(cluster, slot, list(zip(pods, masks, strict=True)))
@@ -84,7 +84,7 @@ def charge_after_eviction(
     cluster: Cluster, row: int, slot: int, mask: int, going: Collection[int]
 ) -> None:
     """Charge a claim to a slot whose capacity for it is still held by pods being evicted."""
-    if cluster.classes[int(cluster.pods.class_id[row])].asks.zones is None:
+    if cluster.classes[int(cluster.pods.class_id[row])].annotations.numa is None:
         cluster.charge(row, slot, mask)
         return
     with without_rows(cluster, slot, going):
@@ -95,7 +95,7 @@ def settle_numa_nodes(cluster: Cluster, row: int) -> None:
     """Assign NUMA nodes to a pod whose victims have all ended."""
     pods = cluster.pods
     pod = cluster.classes[int(pods.class_id[row])]
-    if pod.asks.zones is not None:
+    if pod.annotations.numa is not None:
         cluster.topology.give_back(row)
         slot, mask = int(pods.slot[row]), int(pods.devices[row])
         pods.devices[row] = cluster.topology.take(row, slot, mask, pod)
@@ -111,7 +111,7 @@ def _ports_fit(
     for row in pods.on_slot(slot).tolist():
         if row not in going:
             taken |= table.own_mask(cluster.classes[int(pods.class_id[row])].ports)
-    for place in cluster.keeps.places.values():
+    for place in cluster.reservations.places.values():
         if place.slot == slot:
             taken |= table.own_mask(place.pod.ports)
     for pod in wanted:

@@ -43,9 +43,9 @@ def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterato
             freed[numa_choice_of(cluster, slot, int(cluster.pods.devices[row]), request)] += (
                 request.milli
             )
-        hold = topology.holds.get(row)
-        if hold is not None and hold.slot == slot:
-            held[row] = hold
+        holding = topology.holdings.get(row)
+        if holding is not None and holding.slot == slot:
+            held[row] = holding
             topology.give_back(row)
     ledger.used[slot] -= used
     devices.free[slot] += freed
@@ -54,8 +54,8 @@ def without_rows(cluster: Cluster, slot: int, going: Collection[int]) -> Iterato
     finally:
         devices.free[slot] -= freed
         ledger.used[slot] += used
-        for row, hold in held.items():
-            topology.restore_claims(row, hold)
+        for row, holding in held.items():
+            topology.restore_claims(row, holding)
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def with_claims(
     used, held = cluster.ledger.used[slot], list[Claimed]()
     try:
         for pod, mask in claims:
-            if pod.asks.zones is not None:
+            if pod.annotations.numa is not None:
                 if not topology.covers(slot, mask, pod):
                     break
                 taken.append(next(rows))
@@ -113,7 +113,7 @@ def numa_claims_for(
         One mask per pod, or ``None`` if they do not all fit.
     """
     pods = [cluster.classes[class_id] for class_id in class_ids]
-    if not any(pod.devices or pod.asks.zones is not None for pod in pods):
+    if not any(pod.devices or pod.annotations.numa is not None for pod in pods):
         return [0] * len(pods)
     masks: list[int] = []
     with without_rows(cluster, slot, going):
@@ -136,7 +136,7 @@ def numa_nodes_fit(cluster: Cluster, slot: int, wanted: Sequence[Claimed]) -> bo
     """
     ledger, amounts = cluster.ledger, [CPU, MEMORY]
     whole = any(
-        pod.asks.zones is not None and pod.asks.zones.binding is NumaBinding.WHOLE
+        pod.annotations.numa is not None and pod.annotations.numa.binding is NumaBinding.WHOLE
         for pod, _ in wanted
     )
     with with_claims(cluster, slot, wanted) as held:
@@ -155,10 +155,10 @@ def numa_choice_of(cluster: Cluster, slot: int, mask: int, request: DeviceReques
 
 def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
     """Devices and NUMA nodes for one more pod, in the current state."""
-    table, topology, zones, mask = cluster.ledger.devices, cluster.topology, 0, 0
-    if pod.asks.zones is not None:
-        zones = topology.choose(slot, pod)
-        if not zones:
+    table, topology, numa_nodes, mask = cluster.ledger.devices, cluster.topology, 0, 0
+    if pod.annotations.numa is not None:
+        numa_nodes = topology.choose(slot, pod)
+        if not numa_nodes:
             return None
     free = table.free[slot].copy()
     for request in pod.devices:
@@ -169,7 +169,7 @@ def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
             if table.kind[slot, d] == kind
             and models >> int(table.model[slot, d]) & 1
             and free[d] >= request.milli
-            and (not zones or _is_inside(cluster, slot, d, zones))
+            and (not numa_nodes or _is_inside(cluster, slot, d, numa_nodes))
         ]
         if len(right) < request.count:
             return None
@@ -177,10 +177,10 @@ def _mask_for(cluster: Cluster, slot: int, pod: PodClass) -> int | None:
         for d in right[: request.count]:
             mask |= 1 << d
             free[d] -= request.milli
-    return with_numa_nodes(mask, zones)
+    return with_numa_nodes(mask, numa_nodes)
 
 
-def _is_inside(cluster: Cluster, slot: int, device: int, zones: int) -> bool:
+def _is_inside(cluster: Cluster, slot: int, device: int, numa_nodes: int) -> bool:
     """Whether a device is in one of some NUMA nodes, or its location is unknown."""
-    where = int(cluster.topology.device_zone[slot, device])
-    return where == UNKNOWN or bool(zones >> where & 1)
+    where = int(cluster.topology.device_numa_node[slot, device])
+    return where == UNKNOWN or bool(numa_nodes >> where & 1)

@@ -32,8 +32,8 @@ _ZEROED: Final = (
     "version",
     "since",
     "serial",
-    "traits",
-    "leaving",
+    "preemption_attributes",
+    "eviction_state",
     "tag",
 )
 """Columns whose new rows start with 0."""
@@ -106,7 +106,7 @@ class NewPod(NamedTuple):
     #: Initial state.
     state: PodState = PodState.PENDING
     #: Number of its preemption attributes.
-    traits: int = 0
+    preemption_attributes: int = 0
     #: Tag of its namespace and labels.
     tag: int = 0
 
@@ -131,7 +131,7 @@ class NewRows(NamedTuple):
     #: Initial state; one for all, or one each.
     states: int | Sequence[int]
     #: Numbers of their preemption attributes.
-    traits: Sequence[int]
+    preemption_attributes: Sequence[int]
     #: Tags of their namespaces and labels.
     tags: Sequence[int]
 
@@ -159,15 +159,14 @@ class Pods:
         self.since: npt.NDArray[np.float64] = np.zeros(FIRST_ROWS, np.float64)
         #: int64[row]: serial of the pod that uses the row now; never reused.
         self.serial: npt.NDArray[np.int64] = np.zeros(FIRST_ROWS, np.int64)
-        #: int32[row]: number of its preemption attributes (``state.classes.traits``); 0 for the
-        #: default.
-        self.traits: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
+        #: int32[row]: number of its ``PreemptionAttributes``; 0 for the default.
+        self.preemption_attributes: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: int32[row]: tag of its namespace and labels (``state.affinity.tags``).
         self.tag: npt.NDArray[np.int32] = np.zeros(FIRST_ROWS, np.int32)
         #: uint8[row]: 1 if the pod has PVCs or disks, so that its record is kept.
         self.volumes: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
         #: uint8[row]: ``evictions.EvictionState``: whether the pod is being evicted.
-        self.leaving: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
+        self.eviction_state: npt.NDArray[np.uint8] = np.zeros(FIRST_ROWS, np.uint8)
         #: float64[row]: clock time at which its node started it, or it was seen bound; infinity
         #: before that.
         self.started: npt.NDArray[np.float64] = np.full(FIRST_ROWS, np.inf)
@@ -231,9 +230,9 @@ class Pods:
         self.state[index] = new.states
         self.slot[index] = NO_SLOT
         self.devices[index] = 0
-        self.traits[index] = new.traits
+        self.preemption_attributes[index] = new.preemption_attributes
         self.tag[index] = new.tags
-        self.leaving[index] = 0
+        self.eviction_state[index] = 0
         self.volumes[index] = 0
         self.started[index] = np.inf
         self.serial[index] = np.arange(self._next_serial, self._next_serial + count)

@@ -31,9 +31,9 @@ LARGEST: Final = 1 << 52
 NEVER: Final = (1 << 31) - 1
 """A request in scan steps that fits on no node."""
 
-MOST_NAMES: Final = 512
+MAX_NAMES: Final = 512
 """Maximum number of resources: every array of amounts has a column for each."""
-MOST_ASKED: Final = 128
+MAX_REQUESTED_NAMES: Final = 128
 """Number of resources up to which a pod's request may add a column. Names that no node offers are
 limited, so that made-up names in pods do not widen every array."""
 
@@ -79,15 +79,15 @@ class ResourceColumns:
         found = self._columns.get(name)
         if found is not None:
             return found
-        if len(self.names) >= MOST_NAMES:
-            expected = f"at most {MOST_NAMES} different resources in a cluster"
+        if len(self.names) >= MAX_NAMES:
+            expected = f"at most {MAX_NAMES} different resources in a cluster"
             raise InputError("resource", name, expected, "remove unused names")
         self._columns[name] = column = len(self.names)
         self.names.append(name)
         self.steps.append(MIB if name.startswith(_IN_MIB) else 1)
         return column
 
-    def offered(self, names: Iterable[str], where: str) -> None:
+    def register_offered(self, names: Iterable[str], where: str) -> None:
         """Assign a column to each resource that a node offers.
 
         Raises:
@@ -99,19 +99,17 @@ class ResourceColumns:
             except InputError as error:
                 raise InputError(where, error.value, error.expected, error.hint) from error
 
-    def asked(self, name: str, where: str) -> int:
+    def requested(self, name: str, where: str) -> int:
         """The column of a resource that a pod requests.
 
         Raises:
             InputError: the name is unknown and there are many names already.
         """
-        if name not in self._columns and len(self.names) >= MOST_ASKED:
-            expected = (
-                f"a known resource (no node offers this one, and {MOST_ASKED} names are known)"
-            )
-            raise InputError(
-                where, name, expected, "correct the name, or add a node that offers it"
-            )
+        if name not in self._columns and len(self.names) >= MAX_REQUESTED_NAMES:
+            known = f"{MAX_REQUESTED_NAMES} names are known"
+            expected = f"a known resource (no node offers this one, and {known})"
+            hint = "correct the name, or add a node that offers it"
+            raise InputError(where, name, expected, hint)
         return self.column(name)
 
     def known(self, name: str) -> int | None:

@@ -18,15 +18,15 @@ SPARED: Final = 16
 class RowSet(Collection[int]):
     """A set of rows."""
 
-    __slots__ = ("_came", "_length", "_sorted", "_went")
+    __slots__ = ("_added", "_length", "_removed", "_sorted")
 
     def __init__(self) -> None:
         """Start empty."""
         self._sorted = array("i")
         #: Rows of the set that are not in the array; ``None`` for none.
-        self._came: set[int] | None = None
+        self._added: set[int] | None = None
         #: Rows of the array that were removed from the set; ``None`` for none.
-        self._went: set[int] | None = None
+        self._removed: set[int] | None = None
         self._length = 0
 
     def __len__(self) -> int:
@@ -35,57 +35,57 @@ class RowSet(Collection[int]):
 
     def __contains__(self, row: object) -> bool:
         """Whether a row is in the set."""
-        if self._came is not None and row in self._came:
+        if self._added is not None and row in self._added:
             return True
-        if not isinstance(row, int) or (self._went is not None and row in self._went):
+        if not isinstance(row, int) or (self._removed is not None and row in self._removed):
             return False
         at = bisect_left(self._sorted, row)
         return at < len(self._sorted) and self._sorted[at] == row
 
     def __iter__(self) -> Iterator[int]:
         """The rows; recently added ones come last."""
-        yield from self._sorted if self._went is None else self._remaining(self._went)
-        if self._came is not None:
-            yield from self._came
+        yield from self._sorted if self._removed is None else self._remaining(self._removed)
+        if self._added is not None:
+            yield from self._added
 
     def add_all(self, rows: AbstractSet[int]) -> None:
         """Add rows."""
         if not self._length:
-            self._keep(rows)
+            self._replace(rows)
             return
         fresh = {row for row in rows if row not in self}
         self._length += len(fresh)
-        if self._went is not None:
-            back = fresh & self._went
-            self._went -= back
+        if self._removed is not None:
+            back = fresh & self._removed
+            self._removed -= back
             fresh -= back
-        self._came = _with(self._came, fresh)
+        self._added = _with(self._added, fresh)
         self._settle()
 
     def remove_all(self, rows: AbstractSet[int]) -> None:
         """Remove rows."""
-        gone = {row for row in rows if row in self}
-        self._length -= len(gone)
-        if self._came is not None:
-            came = gone & self._came
-            self._came -= came
-            gone -= came
-        self._went = _with(self._went, gone)
+        removed = {row for row in rows if row in self}
+        self._length -= len(removed)
+        if self._added is not None:
+            added = removed & self._added
+            self._added -= added
+            removed -= added
+        self._removed = _with(self._removed, removed)
         self._settle()
 
-    def _remaining(self, went: set[int]) -> Iterator[int]:
-        return (row for row in self._sorted if row not in went)
+    def _remaining(self, removed: set[int]) -> Iterator[int]:
+        return (row for row in self._sorted if row not in removed)
 
     def _settle(self) -> None:
         """Merge additions and removals into the array once there are many."""
-        beside = len(self._came or ()) + len(self._went or ())
+        beside = len(self._added or ()) + len(self._removed or ())
         if beside > SPARED + (len(self._sorted) >> 2):
-            self._keep(list(self))
+            self._replace(list(self))
 
-    def _keep(self, rows: Collection[int]) -> None:
+    def _replace(self, rows: Collection[int]) -> None:
         """Replace the content by these rows, all in the array."""
         self._sorted, self._length = array("i", sorted(rows)), len(rows)
-        self._came = self._went = None
+        self._added = self._removed = None
 
 
 def _with(some: set[int] | None, more: set[int]) -> set[int] | None:

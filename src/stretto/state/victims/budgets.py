@@ -48,7 +48,7 @@ class BudgetLedger:
         #: Budgets by number; numbers change with ``epoch``.
         self.budgets: list[BudgetFacts] = []
         #: int64[budget]: remaining disruptions as of the last ``sync``.
-        self.left: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self.remaining: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: Incremented when budgets, or the pods they cover, are renumbered.
         self.epoch = 0
         self._cluster = cluster
@@ -84,14 +84,14 @@ class BudgetLedger:
         """Update the remaining disruptions from the store and the evictions in progress."""
         self.follow()
         if not self.budgets:
-            self.left = np.zeros(0, np.int64)
+            self.remaining = np.zeros(0, np.int64)
             return
         told = self._allowances() if self._allowances is not None else None
-        self.left = np.array(
+        self.remaining = np.array(
             [each.allowed if told is None else told.get(each.uid, 0) for each in self.budgets],
             np.int64,
         )
-        self._charge_promised(counted_by_store=told is not None)
+        self._subtract_pending(counted_by_store=told is not None)
 
     def of_row(self, row: int) -> tuple[int, ...]:
         """Numbers of the budgets that cover a pod."""
@@ -115,13 +115,13 @@ class BudgetLedger:
         """The pods whose eviction, in this order, violates a budget (as kube-scheduler counts)."""
         if not self.budgets:
             return set()
-        left = self.left.copy()
+        remaining = self.remaining.copy()
         found = set()
         for row in rows:
             numbers = self.of_row(row)
             for number in numbers:
-                left[number] -= 1
-            if any(left[number] < 0 for number in numbers):
+                remaining[number] -= 1
+            if any(remaining[number] < 0 for number in numbers):
                 found.add(row)
         return found
 
@@ -129,23 +129,23 @@ class BudgetLedger:
         """Count these pods as evicted, or (with ``sign`` -1) revert that."""
         for row in rows if self.budgets else ():
             for number in self.of_row(row):
-                self.left[number] -= sign
+                self.remaining[number] -= sign
 
     def names(self, row: int) -> list[str]:
         """``namespace/name`` of the budgets that cover a pod."""
         return [f"{b.namespace}/{b.name}" for b in (self.budgets[n] for n in self.of_row(row))]
 
-    def _charge_promised(self, *, counted_by_store: bool) -> None:
+    def _subtract_pending(self, *, counted_by_store: bool) -> None:
         """Subtract evictions that the store does not count yet."""
         pods = self._cluster.pods
-        for row, leaving in self._cluster.evictions.leaving.items():
-            if pods.serial[row] != leaving.serial or leaving.cause is None:
+        for row, eviction in self._cluster.evictions.in_progress.items():
+            if pods.serial[row] != eviction.serial or eviction.cause is None:
                 continue
-            if counted_by_store and leaving.acknowledged:
+            if counted_by_store and eviction.acknowledged:
                 continue
             for number in self.of_row(row):
                 if pods.name[row] not in self.budgets[number].disrupted:
-                    self.left[number] -= 1
+                    self.remaining[number] -= 1
 
 
 def _compile(budget: PodDisruptionBudget) -> BudgetFacts:

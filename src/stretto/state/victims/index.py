@@ -5,7 +5,7 @@ For every slot the evictable pods are sorted by importance (priority, then start
 band at which a node has enough capacity is found by comparing columns, and only nodes that could
 win are examined pod by pod (``framework.kernels.victims.search``, ``victims_numpy``).
 
-A band is one priority; with more than ``MOST_BANDS`` priorities, neighbours share a band and the
+A band is one priority; with more than ``MAX_BANDS`` priorities, neighbours share a band and the
 sums are bounds. The index follows the row log: each changed row is removed as it was counted and
 inserted as it is, at a cost independent of the number of pods.
 """
@@ -19,9 +19,9 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.pods import NO_SLOT
 from stretto.state.victims.budgets import BudgetLedger
 from stretto.state.victims.columns import (
-    KEPT,
-    MAY_BE_ASKED,
+    EVICTABLE,
     NO_BUDGET,
+    NOT_EVICTABLE,
     VictimEntries,
     VictimRows,
     VictimSums,
@@ -30,8 +30,8 @@ from stretto.state.victims.columns import (
     most_of,
     widened_entries,
 )
-from stretto.state.victims.rules import NOBODY, PreemptionRules
-from stretto.state.victims.standing import VictimKinds
+from stretto.state.victims.kinds import VictimKinds
+from stretto.state.victims.rules import UNPROTECTED, PreemptionRules
 
 
 class Victims:
@@ -52,7 +52,7 @@ class Victims:
         #: int64[budget]: maximum number of its pods on one slot.
         self.most: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         #: Remaining disruptions, as used in the sums.
-        self.left: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self.remaining: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._cluster = cluster
         self._kinds = VictimKinds(cluster, rules)
         self._budgets = budgets
@@ -213,12 +213,12 @@ class Victims:
         entries.start[slot, at] = pods.started[row]
         entries.ask[slot, at] = self.asks_of(row)
         entries.kind[slot, at] = kind
-        entries.budget[slot, at] = self._set_of(row) if kind == MAY_BE_ASKED else NO_BUDGET
+        entries.budget[slot, at] = self._set_of(row) if kind == EVICTABLE else NO_BUDGET
         entries.length[slot] = count + 1
         self._at[row] = slot
         self._add(slot, at, 1)
         self._count_budgets(slot, at)
-        if kind == MAY_BE_ASKED:
+        if kind == EVICTABLE:
             amounts = self.asks[entries.ask[slot, at], : len(self.largest)]
             np.maximum(self.largest, amounts, out=self.largest)
         self.log.append(slot)
@@ -239,7 +239,7 @@ class Victims:
     def _add(self, slot: int, at: int, sign: int) -> None:
         """Add an entry to the sums, or subtract it."""
         entries, sums = self.entries, self.sums
-        costs = entries.kind[slot, at] == MAY_BE_ASKED
+        costs = entries.kind[slot, at] == EVICTABLE
         band = self.band_of(int(entries.priority[slot, at])) if costs else 0
         if not costs:
             entries.odd[slot] += sign
@@ -266,7 +266,7 @@ class Victims:
 
     def _is_safe(self, number: int) -> bool:
         """Whether every budget of a set allows a disruption."""
-        return all(self.left[budget] > 0 for budget in self.sets[number])
+        return all(self.remaining[budget] > 0 for budget in self.sets[number])
 
     def _set_of(self, row: int) -> int:
         numbers = self._budgets.of_row(row)
@@ -280,9 +280,9 @@ class Victims:
 
     def _flipped(self) -> Iterable[int]:
         """Rows whose budgets became exhausted, or available again."""
-        before, after = self.left > 0, self._budgets.left > 0
+        before, after = self.remaining > 0, self._budgets.remaining > 0
         rows: list[int] = []
-        changed = np.flatnonzero(self.left != self._budgets.left)
+        changed = np.flatnonzero(self.remaining != self._budgets.remaining)
         if len(changed):
             wanted = {n for n, each in enumerate(self.sets) if set(each) & set(changed.tolist())}
             held = np.isin(self.entries.budget, list(wanted))
@@ -292,7 +292,7 @@ class Victims:
                 rows = self.entries.row[held].tolist()
                 for row in rows:  # as they were counted: the old allowances are still set
                     self._remove_entries(row)
-        self.left = self._budgets.left.copy()
+        self.remaining = self._budgets.remaining.copy()
         return rows
 
     def _follow_ledger(self) -> None:
@@ -330,25 +330,25 @@ class Victims:
         self._kinds.clear()
         self._dirty_rows.clear()
         self._dirty_slots.clear()
-        self.left = self._budgets.left.copy()
+        self.remaining = self._budgets.remaining.copy()
         self.epoch += 1
         self.log.clear()
         rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
         kinds = self._kinds.of_many(rows, now)
-        rows, kinds = rows[kinds != KEPT], kinds[kinds != KEPT]
+        rows, kinds = rows[kinds != NOT_EVICTABLE], kinds[kinds != NOT_EVICTABLE]
         self._grow_rows()
         self._at[:] = NO_SLOT
         self._at[rows] = pods.slot[rows]
         numbers = self._request_numbers_of(pods.class_id[rows])
         sets = np.zeros(len(rows), np.int32)
         if self._budgets.budgets:
-            asked = kinds == MAY_BE_ASKED
+            asked = kinds == EVICTABLE
             sets[asked] = self._sets_of(rows[asked])
         counted = VictimRows(
             pods.slot[rows], rows, pods.priority[rows], pods.started[rows], numbers, kinds, sets
         )
         self.entries = fill_entries(counted, size)
-        asked = np.unique(numbers[kinds == MAY_BE_ASKED])
+        asked = np.unique(numbers[kinds == EVICTABLE])
         self.largest = self.asks[asked, :resources].max(axis=0, initial=0)
         self.most = most_of(counted, self.sets, len(self._budgets.budgets))
         safe = np.array([self._is_safe(number) for number in range(len(self.sets))], np.bool_)
@@ -380,4 +380,4 @@ class Victims:
 
 def _is_merged(edges: npt.NDArray[np.int64]) -> bool:
     """Whether neighbouring priorities share bands."""
-    return len(edges) > 0 and int(edges[-1]) >= NOBODY
+    return len(edges) > 0 and int(edges[-1]) >= UNPROTECTED

@@ -14,7 +14,7 @@ from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import PodState
 from stretto.state.work.evictions import EvictionState
 
-NOBODY: Final = 1 << 31
+UNPROTECTED: Final = 1 << 31
 """Priority above all others: no pod is protected by priority."""
 
 
@@ -37,7 +37,7 @@ class EvictionGuard(Enum):
     #: Its priority is not below the preemptor's.
     PRIORITY = "has no lower priority"
     #: It is being evicted already, or its eviction is stuck.
-    LEAVING = "is being evicted already"
+    EVICTING = "is being evicted already"
     #: The profile protects its priority.
     PROTECTED = "is protected by its priority"
     #: It, or its PriorityClass, forbids its preemption.
@@ -45,7 +45,7 @@ class EvictionGuard(Enum):
     #: The profile requires an opt-in, and the pod has none.
     NOT_OPTED_IN = "has not opted in to preemption"
     #: It belongs to another scheduler.
-    OTHERS = "belongs to another scheduler"
+    OTHER_SCHEDULER = "belongs to another scheduler"
     #: It started recently.
     RECENT = "started recently"
 
@@ -62,7 +62,7 @@ class PreemptionRules(msgspec.Struct, frozen=True):
     #: Whether pods of other schedulers are not preempted.
     spares_others: bool = True
     #: Pods of this priority and above are never preempted.
-    protected_from: int = NOBODY
+    protected_from: int = UNPROTECTED
     #: Seconds after its start in which a pod is not preempted, whatever its annotation.
     protected_for: float = 0.0
     #: Seconds that a preemptor waits for its victims.
@@ -84,13 +84,13 @@ def guard_of(
     pods = cluster.pods
     if int(pods.state[row]) != PodState.BOUND:  # int: faster than comparing a NumPy scalar
         return EvictionGuard.NOT_RUNNING
-    if int(pods.leaving[row]) != EvictionState.STAYS:
-        return EvictionGuard.LEAVING
+    if int(pods.eviction_state[row]) != EvictionState.NONE:
+        return EvictionGuard.EVICTING
     if pods.priority[row] >= rules.protected_from:
         return EvictionGuard.PROTECTED
-    traits = cluster.traits[int(pods.traits[row])]
-    if traits.is_others:
-        return EvictionGuard.OTHERS
+    traits = cluster.preemption_attributes[int(pods.preemption_attributes[row])]
+    if traits.of_other_scheduler:
+        return EvictionGuard.OTHER_SCHEDULER
     if traits.can_be_preempted is False:
         return EvictionGuard.FORBIDDEN
     if rules.opt_in and not traits.can_be_preempted:
@@ -101,7 +101,10 @@ def guard_of(
 def protected_until(cluster: Cluster, rules: PreemptionRules, row: int) -> float:
     """Clock time until which a pod is protected because it started recently."""
     pods = cluster.pods
-    window = max(rules.protected_for, cluster.traits[int(pods.traits[row])].protected_for)
+    window = max(
+        rules.protected_for,
+        cluster.preemption_attributes[int(pods.preemption_attributes[row])].protected_for,
+    )
     return float(pods.started[row]) + window if window > 0 else -inf
 
 
@@ -116,4 +119,4 @@ def guard_against(
 
 def may_preempt(cluster: Cluster, row: int) -> bool:
     """Whether a pod's own policy allows it to preempt others."""
-    return cluster.traits[int(cluster.pods.traits[row])].preempts
+    return cluster.preemption_attributes[int(cluster.pods.preemption_attributes[row])].preempts

@@ -18,12 +18,12 @@ from stretto.state.work.units import Unit
 
 
 class EvictionState(IntEnum):
-    """Eviction state of a pod, as stored in ``Pods.leaving``."""
+    """Eviction state of a pod, as stored in ``Pods.eviction_state``."""
 
     #: Not being evicted.
-    STAYS = 0
+    NONE = 0
     #: Being evicted, by us or by another component; its capacity will be free.
-    LEAVES = 1
+    EVICTING = 1
     #: Its eviction does not complete: its capacity is not counted on any more.
     STUCK = 2
 
@@ -74,7 +74,7 @@ class PendingEviction(msgspec.Struct):
     #: Whether the store has accepted the eviction, or shows the pod terminating.
     acknowledged: bool = False
     #: Clock time of the next eviction request.
-    ask_at: float = 0.0
+    retry_at: float = 0.0
     #: Whether a response is outstanding: read the pod before the next request.
     in_doubt: bool = False
 
@@ -93,7 +93,7 @@ class Nomination(msgspec.Struct, eq=False):
     #: Rows of the victims that have not ended yet, with their serials.
     victims: dict[int, int]
     #: Serials of all victims, ended or not.
-    asked: tuple[int, ...]
+    victim_serials: tuple[int, ...]
     #: How many of the claims must be granted together.
     at_least: int
     #: Clock time of creation.
@@ -101,7 +101,7 @@ class Nomination(msgspec.Struct, eq=False):
     #: Clock time of expiry.
     until: float
     #: Whether ``nominatedNodeName`` was written to the pods.
-    told: bool = False
+    node_written: bool = False
     #: (row, serial) of pods already being evicted; dropped if their eviction is stuck.
     awaited: tuple[tuple[int, int], ...] = ()
 
@@ -114,8 +114,8 @@ def short_of(unit: Unit, pods: Pods) -> int:
     """
     if not unit.is_gang or not unit.bound:
         return 0
-    leaves = pods.leaving[np.array(list(unit.bound), np.int64)] != EvictionState.STAYS
-    return unit.min_member - int(np.count_nonzero(~leaves)) if leaves.any() else 0
+    evicted = pods.eviction_state[np.array(list(unit.bound), np.int64)] != EvictionState.NONE
+    return unit.min_member - int(np.count_nonzero(~evicted)) if evicted.any() else 0
 
 
 class Evictions:
@@ -124,7 +124,7 @@ class Evictions:
     def __init__(self, pods: Pods) -> None:
         """Start empty."""
         #: Evictions in progress, by row.
-        self.leaving: dict[int, PendingEviction] = {}
+        self.in_progress: dict[int, PendingEviction] = {}
         #: Nominations by row of each of their claims.
         self.nominations: dict[int, Nomination] = {}
         #: Serials, by row, of pending pods that were first seen with a ``nominatedNodeName`` left
@@ -134,54 +134,54 @@ class Evictions:
         self.counts: dict[EvictionCause, int] = dict.fromkeys(EvictionCause, 0)
         self._pods = pods
         self._on_slot: dict[int, set[int]] = {}
-        self._wanting: dict[int, Nomination] = {}
+        self._by_victim: dict[int, Nomination] = {}
         #: Pending nominations, with numbers in order of creation.
         self._waiting: dict[Nomination, int] = {}
         self._made = 0
         #: Pending nominations whose victims have all ended.
-        self._unhindered: set[Nomination] = set()
+        self._ready: set[Nomination] = set()
         #: Expiry times with their numbers; entries of ended nominations are removed lazily.
         self._by_time: list[tuple[float, int, Nomination]] = []
         self._nominees: dict[int, set[int]] = {}
 
     def __bool__(self) -> bool:
         """Whether there is any eviction or nomination."""
-        return bool(self.leaving or self.nominations)
+        return bool(self.in_progress or self.nominations)
 
     def is_being_evicted(self, row: int) -> bool:
         """Whether a pod is being evicted."""
-        return int(self._pods.leaving[row]) == EvictionState.LEAVES
+        return int(self._pods.eviction_state[row]) == EvictionState.EVICTING
 
     def is_ours(self, row: int) -> bool:
         """Whether we evict a pod."""
-        known = self.leaving.get(row)
+        known = self.in_progress.get(row)
         return known is not None and known.cause is not None
 
-    def leave(self, row: int, why: PendingEviction) -> None:
+    def begin(self, row: int, why: PendingEviction) -> None:
         """Register an eviction, ours or another component's."""
-        known = self.leaving.get(row)
+        known = self.in_progress.get(row)
         if known is not None and known.serial == why.serial:
             known.acknowledged = known.acknowledged or why.acknowledged
             return
-        self.leaving[row] = why
-        self._pods.leaving[row] = EvictionState.LEAVES
+        self.in_progress[row] = why
+        self._pods.eviction_state[row] = EvictionState.EVICTING
         if why.slot != NO_SLOT:
             self._on_slot.setdefault(why.slot, set()).add(row)
 
-    def stays(self, row: int) -> None:
+    def cancel(self, row: int) -> None:
         """Cancel the eviction of a pod."""
-        self._pods.leaving[row] = EvictionState.STAYS
+        self._pods.eviction_state[row] = EvictionState.NONE
         self._forget(row)
 
-    def abandon_victim(self, row: int) -> None:
+    def mark_stuck(self, row: int) -> None:
         """Mark an eviction as stuck: its capacity is not counted on until the pod ends."""
-        self._pods.leaving[row] = EvictionState.STUCK
+        self._pods.eviction_state[row] = EvictionState.STUCK
 
     def sweep(self, rows: Iterable[int]) -> None:
         """Remove the entries of pods that have ended."""
         serials = self._pods.serial
         for row in rows:
-            each = self.leaving.get(row)
+            each = self.in_progress.get(row)
             if each is None or serials[row] == each.serial:
                 continue
             if each.cause is not None and each.acknowledged:
@@ -195,8 +195,8 @@ class Evictions:
             row
             for row in self._on_slot.get(slot, ())
             if pods.slot[row] == slot
-            and int(pods.leaving[row]) == EvictionState.LEAVES
-            and pods.serial[row] == self.leaving[row].serial
+            and int(pods.eviction_state[row]) == EvictionState.EVICTING
+            and pods.serial[row] == self.in_progress[row].serial
         ]
 
     def nominate(self, nomination: Nomination) -> None:
@@ -205,16 +205,16 @@ class Evictions:
         self._waiting[nomination] = self._made
         heapq.heappush(self._by_time, (nomination.until, self._made, nomination))
         if not nomination.victims:
-            self._unhindered.add(nomination)
+            self._ready.add(nomination)
         for row in nomination.rows:
             self.nominations[row] = nomination
             self._nominees.setdefault(int(self._pods.slot[row]), set()).add(row)
-        self._wanting.update(dict.fromkeys(nomination.victims, nomination))
+        self._by_victim.update(dict.fromkeys(nomination.victims, nomination))
 
     def end(self, nomination: Nomination) -> None:
         """Remove a nomination."""
         self._waiting.pop(nomination, None)
-        self._unhindered.discard(nomination)
+        self._ready.discard(nomination)
         for row in nomination.rows:
             if self.nominations.get(row) is nomination:
                 del self.nominations[row]
@@ -224,16 +224,16 @@ class Evictions:
             if not rows:
                 self._nominees.pop(slot, None)
         for row in nomination.victims:
-            if self._wanting.get(row) is nomination:
-                del self._wanting[row]
+            if self._by_victim.get(row) is nomination:
+                del self._by_victim[row]
 
-    def record_victim_gone(self, nomination: Nomination, victim: int) -> None:
+    def record_victim_ended(self, nomination: Nomination, victim: int) -> None:
         """Record the end of a victim."""
         del nomination.victims[victim]
-        if self._wanting.get(victim) is nomination:
-            del self._wanting[victim]
+        if self._by_victim.get(victim) is nomination:
+            del self._by_victim[victim]
         if not nomination.victims and nomination in self._waiting:
-            self._unhindered.add(nomination)
+            self._ready.add(nomination)
 
     def waits(self, nomination: Nomination) -> bool:
         """Whether a nomination is pending."""
@@ -252,7 +252,7 @@ class Evictions:
         Those that have one of the rows as claim or victim, those whose victims have all ended, and
         expired ones.
         """
-        found = {*self._about(rows), *self._unhindered}
+        found = {*self._about(rows), *self._ready}
         while self.next_until() <= now:
             found.add(heapq.heappop(self._by_time)[2])
         return sorted(found, key=self._waiting.__getitem__)
@@ -263,7 +263,7 @@ class Evictions:
 
     def nomination_of(self, row: int) -> Nomination | None:
         """The nomination that waits for the end of a pod, if any."""
-        found = self._wanting.get(row)
+        found = self._by_victim.get(row)
         return found if found is not None and row in found.victims else None
 
     def nominated_on(self, slot: int) -> Sequence[int]:
@@ -272,15 +272,15 @@ class Evictions:
 
     def _about(self, rows: Iterable[int]) -> set[Nomination]:
         """The nominations that have one of the rows as claim or victim."""
-        both = (self.nominations, self._wanting)
+        both = (self.nominations, self._by_victim)
         return {found for row in rows for each in both if (found := each.get(row)) is not None}
 
     def _forget(self, row: int) -> None:
-        gone = self.leaving.pop(row, None)
-        if gone is None:
+        ended = self.in_progress.pop(row, None)
+        if ended is None:
             return
-        rows = self._on_slot.get(gone.slot)
+        rows = self._on_slot.get(ended.slot)
         if rows is not None:
             rows.discard(row)
             if not rows:
-                del self._on_slot[gone.slot]
+                del self._on_slot[ended.slot]

@@ -159,14 +159,14 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         """Whether it has the minimum number of pods."""
         return self.scheduled or self.size >= self.min_member
 
-    def want(self, rows: Iterable[int]) -> None:
+    def add_pending(self, rows: Iterable[int]) -> None:
         """Add pending pods."""
         if isinstance(self.pending, list):
             self.pending.extend(rows)
         else:
             self.pending = (*self.pending, *rows)
 
-    def lose(self, rows: AbstractSet[int]) -> None:
+    def remove(self, rows: AbstractSet[int]) -> None:
         """Remove pods, pending or placed."""
         self._drop_pending(rows)
         if isinstance(self.bound, RowSet):
@@ -174,7 +174,7 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         elif self.bound:
             self.bound = tuple(row for row in self.bound if row not in rows)
 
-    def hold(self, rows: AbstractSet[int]) -> None:
+    def mark_placed(self, rows: AbstractSet[int]) -> None:
         """Mark pods as placed."""
         self._drop_pending(rows)
         if isinstance(self.bound, RowSet):
@@ -182,10 +182,10 @@ class Unit(msgspec.Struct, gc=False, eq=False):
         else:
             self.bound = tuple({*self.bound, *rows})
 
-    def let_go(self, rows: AbstractSet[int]) -> None:
+    def mark_pending(self, rows: AbstractSet[int]) -> None:
         """Mark placed or assumed pods as pending again."""
-        self.lose(rows)
-        self.want(sorted(rows))
+        self.remove(rows)
+        self.add_pending(sorted(rows))
 
     def answered(self, rows: AbstractSet[int]) -> int:
         """Remove rows from those at the shard; returns how many were there."""

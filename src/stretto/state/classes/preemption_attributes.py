@@ -25,11 +25,11 @@ PROTECTED_FOR: Final = "godel.bytedance.com/protection-duration-from-preemption"
 NEVER: Final = "Never"
 """Policy of pods that never preempt."""
 
-TraitKey = tuple[bytes, bool, str, bool]
+AttributeKey = tuple[bytes, bool, str, bool]
 """Relevant raw annotations, whether the policy is Never, the PriorityClass, and whether the pod has
 another ``schedulerName``."""
 
-NO_TRAITS: Final = 0
+DEFAULT_ATTRIBUTES: Final = 0
 """Number of the default attributes."""
 _MARKS: Final = (
     *(key.partition("/")[2].encode() for key in (CAN_BE_PREEMPTED, PREEMPTION_POLICY)),
@@ -49,7 +49,7 @@ class PreemptionAttributes(msgspec.Struct, frozen=True):
     #: Seconds after its start in which it is not preempted.
     protected_for: float = 0.0
     #: Whether it belongs to another scheduler whose pods are spared.
-    is_others: bool = False
+    of_other_scheduler: bool = False
 
 
 class PriorityClassAnnotations(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class PriorityClassAnnotations(msgspec.Struct, frozen=True):
     protected_for: float = 0.0
 
 
-_SILENT: Final = PriorityClassAnnotations()
+_NO_CLASS_ANNOTATIONS: Final = PriorityClassAnnotations()
 
 
 class PreemptionAttributeTable:
@@ -78,8 +78,8 @@ class PreemptionAttributeTable:
         #: Number of dropped entries so far; their numbers may have been reused.
         self.forgotten: int = 0
         self._by_number: list[PreemptionAttributes] = [PreemptionAttributes()]
-        self._by_key: dict[TraitKey, int] = {}
-        self._keys: list[TraitKey | None] = [None]
+        self._by_key: dict[AttributeKey, int] = {}
+        self._keys: list[AttributeKey | None] = [None]
         self._users: list[int] = [0]
         self._free: list[int] = []
 
@@ -93,16 +93,16 @@ class PreemptionAttributeTable:
 
     def number_of(self, head: PodHead) -> int:
         """The number of a pod's attributes; count its use with ``use``."""
-        spec, notes = head.spec, head.metadata.annotations
+        spec, annotations = head.spec, head.metadata.annotations
         refuses = spec.preemption_policy == NEVER
         others = self.ours is not None and spec.scheduler_name not in self.ours
-        if notes is NO_BYTES and not (refuses or self.classes or others):
-            return NO_TRAITS
-        marked = notes is not NO_BYTES and any(mark in bytes(notes) for mark in _MARKS)
+        if annotations is NO_BYTES and not (refuses or self.classes or others):
+            return DEFAULT_ATTRIBUTES
+        marked = annotations is not NO_BYTES and any(mark in bytes(annotations) for mark in _MARKS)
         named = spec.priority_class_name if spec.priority_class_name in self.classes else ""
         if not (refuses or marked or named or others):
-            return NO_TRAITS
-        key = (bytes(notes) if marked else b"", refuses, named, others)
+            return DEFAULT_ATTRIBUTES
+        key = (bytes(annotations) if marked else b"", refuses, named, others)
         found = self._by_key.get(key)
         return found if found is not None else self._make(key)
 
@@ -111,7 +111,7 @@ class PreemptionAttributeTable:
         if number:
             self._users[number] += 1
 
-    def leave(self, number: int) -> None:
+    def release(self, number: int) -> None:
         """Count a removed pod; unused attributes are dropped."""
         if not number:
             return
@@ -123,22 +123,22 @@ class PreemptionAttributeTable:
             self.forgotten += 1
             self._free.append(number)
 
-    def _make(self, key: TraitKey) -> int:
-        notes, refuses, named, others = key
-        said = self.classes.get(named, _SILENT)
-        own = _texts(notes)
+    def _make(self, key: AttributeKey) -> int:
+        annotations, refuses, named, others = key
+        from_class = self.classes.get(named, _NO_CLASS_ANNOTATIONS)
+        own = _texts(annotations)
         mark = own.get(CAN_BE_PREEMPTED)
         policy = own.get(PREEMPTION_POLICY)
-        may = policy != NEVER if policy else said.preempts
+        may = policy != NEVER if policy else from_class.preempts
         stays = own.get(LAUNCHER) == NODE_MANAGER
-        can = _flag(mark) if mark is not None else said.can_be_preempted
+        can = _flag(mark) if mark is not None else from_class.can_be_preempted
         made = PreemptionAttributes(
             preempts=may and not refuses and not stays,
             can_be_preempted=False if stays else can,
             protected_for=duration_seconds(own[PROTECTED_FOR])
             if PROTECTED_FOR in own
-            else said.protected_for,
-            is_others=others,
+            else from_class.protected_for,
+            of_other_scheduler=others,
         )
         if self._free:
             number = self._free.pop()
