@@ -24,7 +24,7 @@ from stretto.framework.preemption import finder as finder_module
 from stretto.framework.preemption.finder import VictimFinder, VictimSearchResult
 from stretto.state.classes.preemption_attributes import PreemptionAttributeTable
 from stretto.state.cluster.cluster import Cluster
-from stretto.state.ingest.pods import Ingest
+from stretto.state.ingest.ingest import Ingest
 from stretto.state.rows.devices import DeviceColumns
 from stretto.state.rows.ledger import Ledger
 from stretto.state.rows.pods import NO_SLOT
@@ -195,7 +195,7 @@ def an_old_list_is_believed(patch: pytest.MonkeyPatch) -> None:
 
 @plant
 def a_finished_pod_keeps_its_room(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("stretto.state.ingest.pods.FINISHED", frozenset())
+    patch.setattr("stretto.state.ingest.known_pods.FINISHED", frozenset())
 
 
 @plant
