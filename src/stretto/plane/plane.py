@@ -109,6 +109,10 @@ class Wiring(NamedTuple):
     timers: tuple[Callable[[], float], ...] = ()
 
 
+WHOLE: Final = Wiring()
+"""Every part: the scheduler in one process."""
+
+
 class Plane:
     """One scheduler: pump, dispatcher, shards and binder over one store."""
 
@@ -118,7 +122,7 @@ class Plane:
         store: Store,
         clock: Clock,
         failpoint: Failpoint = no_failpoint,
-        wiring: Wiring = Wiring(),  # noqa: B008  (a frozen value)
+        wiring: Wiring = WHOLE,
     ) -> None:
         """Build the parts; the store is not read before the first step."""
         #: What the plane is built from.

@@ -73,7 +73,7 @@ def test_a_profile_without_preemption_says_so() -> None:
     [
         ({"optIn": True}, {}, "pods that have not agreed to be preempted"),
         ({"protect": {"fromPriority": 0}}, {}, "pods that the profile protects by priority"),
-        ({"protect": {"startedWithinSeconds": 60}}, {}, "pods that started a short while ago"),
+        ({"protect": {"startedWithinSeconds": 60}}, {}, "pods that started recently"),
         (
             {},
             {"annotations": {"godel.bytedance.com/can-be-preempted": "false"}},

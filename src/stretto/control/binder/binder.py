@@ -72,6 +72,10 @@ class BinderOptions(NamedTuple):
     volume_patience: float = LONGEST_WAIT
 
 
+DEFAULT_OPTIONS: Final = BinderOptions()
+"""No failpoints, no volume rules."""
+
+
 class Binder:
     """Judges plans, charges claims and binds pods."""
 
@@ -81,7 +85,7 @@ class Binder:
         units: Units,
         store: Store,
         judge: PlanJudge,
-        options: BinderOptions = BinderOptions(),
+        options: BinderOptions = DEFAULT_OPTIONS,
     ) -> None:
         """A binder that takes over whatever is assumed in the cluster now."""
         #: Claims whose bind has not been answered, by row.
@@ -146,11 +150,11 @@ class Binder:
                 continue
             record = self._store.get(POD, pods.namespace[row], pods.name[row])
             if record is None or record.uid != pods.uid[row]:
-                refused.extend(self._release(row, ConflictCause.POD_GONE))
+                refused.extend(self._release(row, ConflictCause.POD_DELETED))
             elif record.node and record.node != self._cluster.node_of(row):
                 refused.extend(self._release(row, ConflictCause.STORE_CONFLICT))
             elif not record.node and pods.slot[row] == NO_SLOT:
-                refused.extend(self._release(row, ConflictCause.NODE_GONE))
+                refused.extend(self._release(row, ConflictCause.NODE_DELETED))
             elif not record.node:
                 again[row] = min(doubt.until, now + FLIGHT)
         gangs = self._gangs_among(again)
@@ -393,7 +397,7 @@ def _is_for_now(reply: Reply) -> bool:
 def _cause(reply: Reply) -> ConflictCause:
     """Why a store said no, in the words of verdicts."""
     if reply.code is StatusReason.NOT_FOUND:
-        return ConflictCause.POD_GONE
+        return ConflictCause.POD_DELETED
     if reply.outcome is WriteOutcome.CONFLICT:
         return ConflictCause.STORE_CONFLICT
     return ConflictCause.STORE_REFUSED

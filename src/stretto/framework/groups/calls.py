@@ -50,7 +50,7 @@ class SlotSetRuntime(Runtime):
         """An upper bound of how many pods of a class fit now; NUMA nodes count one each."""
         bound = super().room(class_id)
         pod = self.engine.cluster.classes[class_id]
-        if bound == 0 or pod.asks.zones is None:
+        if bound == 0 or pod.annotations.numa is None:
             return bound
         job = new_job(np.array([class_id], np.int32), [0, 1], [1], [False])
         work = self._work(self._everywhere(), job, no_caps(self.columns.size))

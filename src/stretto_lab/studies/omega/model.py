@@ -309,7 +309,7 @@ class _Omega:
         pods = self._cluster.pods
         self._cluster.uncharge_plain(rows, pods.slot[rows])
         for row in rows.tolist():
-            self._cluster.classes.leave(int(pods.class_id[row]))
+            self._cluster.classes.release(int(pods.class_id[row]))
             pods.remove(row)
 
     # ------------------------------------------------------------ what is there

@@ -1,8 +1,8 @@
-"""Traits of pods that only preemption asks for: what notes and policies say of it.
+"""Preemption attributes of pods, from annotations and policies.
 
-Nearly all pods have none, so a pod's row holds the number of its traits, 0 for nothing to know, and
-pods that say the same share a number. What Gödel's node manager starts neither preempts nor is
-preempted, as there.
+Nearly all pods have the defaults. A pod's row holds the number of its attributes, 0 for the
+defaults; pods with equal attributes share a number. As in Gödel, pods started by the node manager
+neither preempt nor are preempted.
 """
 
 from collections.abc import Mapping
@@ -15,20 +15,22 @@ from stretto.api.types.handover_annotations import LAUNCHER, NODE_MANAGER
 from stretto.api.types.heads import NO_BYTES, PodHead
 
 CAN_BE_PREEMPTED: Final = "godel.bytedance.com/can-be-preempted"
-"""Annotation on a pod or its PriorityClass: ``true`` lets it be preempted, ``false`` forbids it."""
+"""Annotation on a pod or its PriorityClass: ``true`` allows its preemption, ``false`` forbids it.
+"""
 PREEMPTION_POLICY: Final = "godel.bytedance.com/preemption-policy"
-"""Annotation on a pod or its PriorityClass: ``Never`` forbids it to preempt others."""
+"""Annotation on a pod or its PriorityClass: ``Never`` forbids preempting others."""
 PROTECTED_FOR: Final = "godel.bytedance.com/protection-duration-from-preemption"
-"""Annotation on a pod or its PriorityClass: seconds after its start in which it stays."""
+"""Annotation on a pod or its PriorityClass: seconds after its start in which it is not preempted.
+"""
 NEVER: Final = "Never"
-"""The policy of pods that preempt nobody."""
+"""Policy of pods that never preempt."""
 
-TraitKey = tuple[bytes, bool, str, bool]
-"""Notes as they came where they matter, whether its policy is Never, its PriorityClass, and whether
-it asks for another scheduler."""
+AttributeKey = tuple[bytes, bool, str, bool]
+"""Relevant raw annotations, whether the policy is Never, the PriorityClass, and whether the pod has
+another ``schedulerName``."""
 
-NO_TRAITS: Final = 0
-"""Number of the traits of a pod about which there is nothing to know."""
+DEFAULT_ATTRIBUTES: Final = 0
+"""Number of the default attributes."""
 _MARKS: Final = (
     *(key.partition("/")[2].encode() for key in (CAN_BE_PREEMPTED, PREEMPTION_POLICY)),
     PROTECTED_FOR.partition("/")[2].encode(),
@@ -38,81 +40,82 @@ _TEXTS: Final = msgspec.json.Decoder(dict[str, str] | None)
 
 
 class PreemptionAttributes(msgspec.Struct, frozen=True):
-    """What pods of one number have in common."""
+    """Attributes shared by the pods of one number."""
 
     #: Whether it may preempt others.
     preempts: bool = True
-    #: What its note says of being preempted; ``None`` where it says nothing.
+    #: Its annotation on being preempted; ``None`` if there is none.
     can_be_preempted: bool | None = None
-    #: Seconds after its start in which it stays.
+    #: Seconds after its start in which it is not preempted.
     protected_for: float = 0.0
-    #: Whether it is another scheduler's, and those are spared.
-    is_others: bool = False
+    #: Whether it belongs to another scheduler whose pods are spared.
+    of_other_scheduler: bool = False
 
 
 class PriorityClassAnnotations(msgspec.Struct, frozen=True):
-    """What a PriorityClass says of the pods that name it, its value aside."""
+    """Annotations of a PriorityClass, which apply to the pods that name it."""
 
-    #: Whether they may preempt others.
+    #: Whether the pods may preempt others.
     preempts: bool = True
-    #: Whether they may be preempted; ``None`` where it says nothing.
+    #: Whether the pods may be preempted; ``None`` if there is no annotation.
     can_be_preempted: bool | None = None
-    #: Seconds after their start in which they stay.
+    #: Seconds after their start in which the pods are not preempted.
     protected_for: float = 0.0
 
 
-_SILENT: Final = PriorityClassAnnotations()
+_NO_CLASS_ANNOTATIONS: Final = PriorityClassAnnotations()
 
 
 class PreemptionAttributeTable:
-    """Traits by number, shared and counted."""
+    """Attributes by number, shared and reference-counted."""
 
     def __init__(self, preemptible: frozenset[str] | None = None) -> None:
-        """Start with the default attributes alone.
+        """Start with the default attributes only.
 
-        ``preemptible`` names the schedulers whose pods may be victims; ``None`` allows every pod.
+        ``preemptible`` holds the ``schedulerName`` values whose pods may be evicted; ``None``
+        allows every pod.
         """
-        #: What PriorityClasses say beside their values; those that say nothing are left out.
+        #: Annotations by PriorityClass; classes without annotations are omitted.
         self.classes: dict[str, PriorityClassAnnotations] = {}
         self._preemptible = preemptible
-        #: How many numbers were given up so far; they may mean others since.
+        #: Number of dropped entries so far; their numbers may have been reused.
         self.forgotten: int = 0
         self._by_number: list[PreemptionAttributes] = [PreemptionAttributes()]
-        self._by_key: dict[TraitKey, int] = {}
-        self._keys: list[TraitKey | None] = [None]
+        self._by_key: dict[AttributeKey, int] = {}
+        self._keys: list[AttributeKey | None] = [None]
         self._users: list[int] = [0]
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        """Numbers ever given; some may be free."""
+        """Numbers ever assigned; some may be free."""
         return len(self._by_number)
 
     def __getitem__(self, number: int) -> PreemptionAttributes:
-        """The traits of a number."""
+        """The attributes of a number."""
         return self._by_number[number]
 
     def number_of(self, head: PodHead) -> int:
-        """The number of a pod's traits; count its use with ``use``."""
-        spec, notes = head.spec, head.metadata.annotations
+        """The number of a pod's attributes; count its use with ``use``."""
+        spec, annotations = head.spec, head.metadata.annotations
         refuses = spec.preemption_policy == NEVER
         others = self._preemptible is not None and spec.scheduler_name not in self._preemptible
-        if notes is NO_BYTES and not (refuses or self.classes or others):
-            return NO_TRAITS
-        marked = notes is not NO_BYTES and any(mark in bytes(notes) for mark in _MARKS)
+        if annotations is NO_BYTES and not (refuses or self.classes or others):
+            return DEFAULT_ATTRIBUTES
+        marked = annotations is not NO_BYTES and any(mark in bytes(annotations) for mark in _MARKS)
         named = spec.priority_class_name if spec.priority_class_name in self.classes else ""
         if not (refuses or marked or named or others):
-            return NO_TRAITS
-        key = (bytes(notes) if marked else b"", refuses, named, others)
+            return DEFAULT_ATTRIBUTES
+        key = (bytes(annotations) if marked else b"", refuses, named, others)
         found = self._by_key.get(key)
         return found if found is not None else self._make(key)
 
     def use(self, number: int) -> None:
-        """Count a pod."""
+        """Count a new pod."""
         if number:
             self._users[number] += 1
 
-    def leave(self, number: int) -> None:
-        """Count a pod that went; traits without pods are forgotten."""
+    def release(self, number: int) -> None:
+        """Count a removed pod; unused attributes are dropped."""
         if not number:
             return
         self._users[number] -= 1
@@ -123,22 +126,22 @@ class PreemptionAttributeTable:
             self.forgotten += 1
             self._free.append(number)
 
-    def _make(self, key: TraitKey) -> int:
-        notes, refuses, named, others = key
-        said = self.classes.get(named, _SILENT)
-        own = _texts(notes)
+    def _make(self, key: AttributeKey) -> int:
+        annotations, refuses, named, others = key
+        from_class = self.classes.get(named, _NO_CLASS_ANNOTATIONS)
+        own = _texts(annotations)
         mark = own.get(CAN_BE_PREEMPTED)
         policy = own.get(PREEMPTION_POLICY)
-        may = policy != NEVER if policy else said.preempts
+        may = policy != NEVER if policy else from_class.preempts
         stays = own.get(LAUNCHER) == NODE_MANAGER
-        can = _flag(mark) if mark is not None else said.can_be_preempted
+        can = _flag(mark) if mark is not None else from_class.can_be_preempted
         made = PreemptionAttributes(
             preempts=may and not refuses and not stays,
             can_be_preempted=False if stays else can,
             protected_for=duration_seconds(own[PROTECTED_FOR])
             if PROTECTED_FOR in own
-            else said.protected_for,
-            is_others=others,
+            else from_class.protected_for,
+            of_other_scheduler=others,
         )
         if self._free:
             number = self._free.pop()
@@ -155,7 +158,7 @@ class PreemptionAttributeTable:
 def priority_class_annotations(
     policy: str | None, annotations: Mapping[str, str]
 ) -> PriorityClassAnnotations:
-    """What a PriorityClass says of preemption."""
+    """Parse the preemption annotations of a PriorityClass."""
     mark = annotations.get(CAN_BE_PREEMPTED)
     return PriorityClassAnnotations(
         preempts=NEVER not in (policy, annotations.get(PREEMPTION_POLICY)),
@@ -165,7 +168,7 @@ def priority_class_annotations(
 
 
 def duration_seconds(text: str) -> float:
-    """A number of seconds as a note says it; 0 where it says nothing that can be read."""
+    """Parse a number of seconds; 0 if it is unreadable."""
     try:
         value = float(text)
     except ValueError:
@@ -174,12 +177,12 @@ def duration_seconds(text: str) -> float:
 
 
 def _flag(text: str) -> bool | None:
-    """``true`` or ``false``; anything else says nothing."""
+    """Parse ``true`` or ``false``; ``None`` for anything else."""
     return {"true": True, "false": False}.get(text.strip().lower())
 
 
 def _texts(raw: bytes) -> Mapping[str, str]:
-    """A raw map of texts; what cannot be read holds nothing."""
+    """Decode a raw map of strings; empty if it is unreadable."""
     if not raw:
         return {}
     try:
