@@ -1,0 +1,72 @@
+"""Queue policies: the one table of orders that a queue may name.
+
+A policy is an order over the units of one queue (``orders``) with two properties: whether the head
+blocks, and whether units may be backfilled past it. A package adds a policy under the entry-point
+group ``stretto.queue_policies``, with a name of the form ``example.com/Name``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from stretto.api.types.godel import QueuePolicy
+from stretto.base.extensions import OpenRegistry
+from stretto.control.queues.backfill import EasyOrder
+from stretto.control.queues.fading_priority import DecayingPriorityOrder
+from stretto.control.queues.orders import (
+    RankOrder,
+    UnitOrder,
+    by_priority,
+    first_come,
+    shortest_first,
+)
+
+GROUP: Final = "stretto.queue_policies"
+"""Entry-point group of installed policies; each entry is an ``OrderPolicy``."""
+
+
+@dataclass(frozen=True)
+class OrderPolicy:
+    """One queue policy."""
+
+    #: Creates the empty order of one queue.
+    order: Callable[[], UnitOrder]
+    #: No unit passes a failed head, unless the queue's settings override this.
+    blocking: bool = False
+    #: Units that do not delay a blocked head may pass it; the head blocks.
+    backfills: bool = False
+    #: Name in ``simulate --queue``; empty for the policy's own name.
+    short: str = ""
+
+
+POLICIES: Final[OpenRegistry[OrderPolicy]] = OpenRegistry(
+    "queue policy",
+    {
+        QueuePolicy.FIFO: OrderPolicy(lambda: RankOrder(first_come), blocking=True, short="fifo"),
+        QueuePolicy.FIFO_SKIP: OrderPolicy(lambda: RankOrder(first_come), short="skip"),
+        QueuePolicy.PRIORITY: OrderPolicy(lambda: RankOrder(by_priority), short="priority"),
+        QueuePolicy.FADING_PRIORITY: OrderPolicy(DecayingPriorityOrder),
+        QueuePolicy.SHORTEST_FIRST: OrderPolicy(
+            lambda: RankOrder(shortest_first), blocking=True, short="sjf"
+        ),
+        QueuePolicy.EASY: OrderPolicy(EasyOrder, blocking=True, backfills=True, short="easy"),
+        QueuePolicy.DRF: OrderPolicy(lambda: RankOrder(first_come)),
+        QueuePolicy.FAIR_SHARE: OrderPolicy(lambda: RankOrder(first_come)),
+    },
+    GROUP,
+    OrderPolicy,
+)
+"""Every policy by name. DRF and FairShare order child queues; their own units go first come."""
+
+
+def policy_named(word: str) -> str:
+    """The name of a policy from its short name or its name.
+
+    Raises:
+        UnknownNameError: there is no such policy.
+    """
+    for name, policy in POLICIES.items():
+        if word and word == policy.short:
+            return str(name)
+    POLICIES.get(word)
+    return word
