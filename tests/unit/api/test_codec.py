@@ -8,7 +8,7 @@ import pytest
 from stretto.api import codec
 from stretto.api.types.godel import Queue, QueuePolicy
 from stretto.api.types.pod import Pod
-from stretto.api.wire import kinds
+from stretto.api.wire import kinds, refusals
 from stretto.api.wire.limits import MAX_BYTES
 from stretto.api.wire.meta import ObjectMeta
 from stretto.base.errors import InputError
@@ -80,9 +80,16 @@ def test_the_path_is_right_beside_nulls_too() -> None:
     assert refusal(body) == "pod default/web: spec.containers[0].image: got 7, expected a text"
 
 
+class Choice(msgspec.Struct):
+    policy: QueuePolicy
+
+
 def test_a_wrong_choice_lists_the_choices() -> None:
-    body = b'{"metadata":{"name":"a"},"spec":{"minMember":1},"status":{"phase":"Runing"}}'
-    assert "status.phase: got 'Runing', expected one of Pending, " in refusal(body, kinds.POD_GROUP)
+    body = b'{"policy":"Fifo"}'
+    with pytest.raises(msgspec.ValidationError) as wrong:
+        msgspec.json.decode(body, type=Choice)
+    text = str(refusals.refusal(wrong.value, body, "queue a"))
+    assert "queue a: policy: got 'Fifo', expected one of FIFO, Priority" in text
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b'{"a":1,}', b"nonsense", b"\0" * 99])

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.inputs.traces.azure_vm import Lifetime, load_vms, vm_pods
-from stretto.inputs.traces.formats import TraceFiles, load_trace
+from stretto.inputs.traces.formats import load_trace
 from stretto.inputs.traces.philly import job_pods, load_jobs
 
 JOBS = "job_id,submit_time_s,num_gpus,duration_s,model_name"
@@ -22,25 +22,25 @@ def write(folder: Path, *lines: str) -> Path:
 
 def refused(folder: Path, name: str, *lines: str) -> str:
     with pytest.raises(InputError) as caught:
-        load_trace(name, TraceFiles(write(folder, *lines)))
+        load_trace(name, write(folder, *lines))
     return str(caught.value).removeprefix(f"{folder}/")
 
 
 def test_an_unknown_format_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError) as caught:
-        load_trace("azure-wm", TraceFiles(Path("x")))
+        load_trace("azure-wm", Path("x"))
     assert str(caught.value) == "unknown trace format 'azure-wm'; did you mean azure-vm?"
 
 
 def test_openb_pods_can_be_read_without_nodes(tmp_path: Path) -> None:
     path = write(tmp_path, "name,cpu_milli,memory_mib,num_gpu,gpu_milli", "p,1,1,0,0")
-    assert load_trace("openb", TraceFiles(path)).pods[0].name == "p"
+    assert load_trace("openb", path).pods[0].name == "p"
 
 
 @pytest.mark.parametrize("name", ["philly", "azure-vm"])
 def test_a_node_list_for_a_format_without_one_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"expected no node list: {name} has none"):
-        load_trace(name, TraceFiles(Path("p"), nodes=Path("n")))
+        load_trace(name, Path("p"), Path("n"))
 
 
 def test_a_job_is_a_gang_of_one_pod_per_gpu(tmp_path: Path) -> None:
@@ -117,4 +117,4 @@ def test_a_vm_name_used_twice_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_the_published_lists_are_read(shared_data: Path, name: str, file: str, pods: int) -> None:
-    assert len(load_trace(name, TraceFiles(shared_data / file)).pods) == pods
+    assert len(load_trace(name, shared_data / file).pods) == pods

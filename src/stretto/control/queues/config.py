@@ -46,8 +46,9 @@ def queue_config(queue: Queue) -> QueueConfig:
     try:
         POLICIES.get(spec.policy)
     except UnknownNameError as error:
+        hint = f"did you mean {error.nearest[0]}?" if error.nearest else "install its package"
         expected = f"one of {', '.join(POLICIES.names())}"
-        raise InputError(f"{where}.policy", spec.policy, expected, str(error)) from error
+        raise InputError(f"{where}.policy", spec.policy, expected, hint) from error
     return QueueConfig(
         name=name,
         policy=spec.policy,

@@ -5,11 +5,13 @@ blocks, and whether units may be backfilled past it. A package adds a policy und
 group ``stretto.queue_policies``, with a name of the form ``example.com/Name``.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from stretto.api.types.godel import QueuePolicy
+from stretto.base.errors import UnknownNameError
 from stretto.base.extensions import OpenRegistry
 from stretto.control.queues.backfill import EasyOrder
 from stretto.control.queues.fading_priority import DecayingPriorityOrder
@@ -25,6 +27,9 @@ GROUP: Final = "stretto.queue_policies"
 """Entry-point group of installed policies; each entry is an ``OrderPolicy``."""
 
 
+_WORD_BREAK: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
 @dataclass(frozen=True)
 class OrderPolicy:
     """One queue policy."""
@@ -35,21 +40,21 @@ class OrderPolicy:
     blocking: bool = False
     #: Units that do not delay a blocked head may pass it; the head blocks.
     backfills: bool = False
-    #: Name in ``simulate --queue``; empty for the policy's own name.
+    #: Second name on the command line; empty for none.
     short: str = ""
 
 
 POLICIES: Final[OpenRegistry[OrderPolicy]] = OpenRegistry(
     "queue policy",
     {
-        QueuePolicy.FIFO: OrderPolicy(lambda: RankOrder(first_come), blocking=True, short="fifo"),
+        QueuePolicy.FIFO: OrderPolicy(lambda: RankOrder(first_come), blocking=True),
         QueuePolicy.FIFO_SKIP: OrderPolicy(lambda: RankOrder(first_come), short="skip"),
-        QueuePolicy.PRIORITY: OrderPolicy(lambda: RankOrder(by_priority), short="priority"),
+        QueuePolicy.PRIORITY: OrderPolicy(lambda: RankOrder(by_priority)),
         QueuePolicy.FADING_PRIORITY: OrderPolicy(DecayingPriorityOrder),
         QueuePolicy.SHORTEST_FIRST: OrderPolicy(
             lambda: RankOrder(shortest_first), blocking=True, short="sjf"
         ),
-        QueuePolicy.EASY: OrderPolicy(EasyOrder, blocking=True, backfills=True, short="easy"),
+        QueuePolicy.EASY: OrderPolicy(EasyOrder, blocking=True, backfills=True),
         QueuePolicy.DRF: OrderPolicy(lambda: RankOrder(first_come)),
         QueuePolicy.FAIR_SHARE: OrderPolicy(lambda: RankOrder(first_come)),
     },
@@ -60,13 +65,15 @@ POLICIES: Final[OpenRegistry[OrderPolicy]] = OpenRegistry(
 
 
 def policy_named(word: str) -> str:
-    """The name of a policy from its short name or its name.
+    """The name of a policy from a word of the command line: ``FifoSkip``, ``fifo-skip``, ``skip``.
 
     Raises:
         UnknownNameError: there is no such policy.
     """
-    for name, policy in POLICIES.items():
-        if word and word == policy.short:
-            return str(name)
-    POLICIES.get(word)
-    return word
+    words: dict[str, str] = {}
+    for name in POLICIES.names() if word not in POLICIES.built_in() else POLICIES.built_in():
+        words[name] = words[_WORD_BREAK.sub("-", name).lower()] = str(name)
+    words |= {policy.short: str(name) for name, policy in POLICIES.items() if policy.short}
+    if word not in words:
+        raise UnknownNameError(POLICIES.kind, word, words)
+    return words[word]

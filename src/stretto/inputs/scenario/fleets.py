@@ -14,10 +14,9 @@ from stretto.inputs.neutral.fleet import FleetNode, FleetTaint
 from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
 from stretto.inputs.objects.manifests import ManifestOptions, load_objects
 from stretto.inputs.objects.objects import GPU, GPU_MODEL_LABEL, ZONE_LABEL, node_body
+from stretto.inputs.scenario.format_keys import BUNDLED, trace_of
 from stretto.inputs.scenario.schema import FleetSpec, NodeShapeSpec, Scenario
 from stretto.inputs.scenario.workloads import synthetic_nodes
-from stretto.inputs.traces.openb.figures import bundled_openb
-from stretto.inputs.traces.openb.reader import load_nodes
 
 
 class FleetObjects(msgspec.Struct, frozen=True):
@@ -54,9 +53,13 @@ def _nodes(scenario: Scenario, spec: FleetSpec, rng: Rng) -> tuple[FleetNode, ..
         return tuple(_shaped(spec.shapes))
     if spec.like is not None:
         return nodes_like(spec.like, where="like")
-    if spec.openb is None or spec.openb == "bundled":
-        return bundled_openb().nodes
-    return load_nodes(scenario.path(spec.openb.nodes))
+    trace = trace_of(spec)
+    assert trace is not None
+    found = trace.format
+    if trace.keys == BUNDLED and found.bundled is not None:
+        return found.bundled().nodes
+    assert found.nodes is not None
+    return found.nodes(scenario.path(trace.keys.nodes))
 
 
 def _shaped(shapes: Sequence[NodeShapeSpec]) -> Iterator[FleetNode]:

@@ -22,6 +22,7 @@ from stretto.inputs.neutral.shapes import MAX_NODES
 from stretto.inputs.neutral.strict import one_of, strict
 from stretto.inputs.objects.field_checks import check_spec
 from stretto.inputs.objects.pod_templates import MAX_CLASSES, MAX_UNIT
+from stretto.inputs.scenario.format_keys import file_type, trace_names, trace_of
 from stretto.inputs.scenario.schema import (
     ArrivalSpec,
     FleetSpec,
@@ -42,12 +43,10 @@ MAX_SCENARIO_BYTES: Final = 8 << 20
 """A scenario with ten thousand workloads; bulk belongs into traces and manifests."""
 MAX_SHARDS: Final = 64
 """Shards in one process; more share one interpreter without any gain."""
-FLEET_SOURCES: Final = ("openb", "synthetic", "manifests", "shapes", "like")
-"""Where machines come from."""
-WORK_SOURCES: Final = ("openb", "philly", "azure-vm", "synthetic", "manifests", "pods")
-"""Where work comes from."""
-TRACE_SOURCES: Final = ("openb", "philly", "azure-vm")
-"""Those of them that are traces."""
+FLEET_SOURCES: Final = ("synthetic", "manifests", "shapes", "like")
+"""Sources of nodes, apart from trace formats."""
+WORK_SOURCES: Final = ("synthetic", "manifests", "pods")
+"""Sources of work, apart from trace formats."""
 ARRIVALS: Final = ("at", "rate", "every", "diurnal")
 """How work may arrive."""
 _MAX_TIME_S: Final = 1e10
@@ -60,9 +59,10 @@ def load_scenario(path: Path) -> Scenario:
         InputError: the file cannot be read, or a key or value in it cannot be used.
     """
     where = f"scenario {path}"
-    file = strict(ScenarioFile, _mapping(path, where), where)
+    data = _mapping(path, where)
+    file = strict(file_type(data), data, where)
     scenario = Scenario(
-        **{name: getattr(file, name) for name in file.__struct_fields__}, source=str(path)
+        **{name: getattr(file, name) for name in ScenarioFile.__struct_fields__}, source=str(path)
     )
     profile = scenario.profile
     if isinstance(profile, str) and profile not in PROFILES:
@@ -82,7 +82,8 @@ def check_scenario(scenario: Scenario) -> None:
     dns_label(scenario.namespace, f"{where}: namespace")
     if scenario.arrive_pct is not None:
         _within(scenario.arrive_pct, (1e-3, MAX_ARRIVE_PCT), f"{where}: arrive_pct")
-        filled = [each for each in scenario.workloads if each.openb is not None]
+        traces = [trace for each in scenario.workloads if (trace := trace_of(each))]
+        filled = [trace for trace in traces if trace.format.fills]
         if len(filled) != 1:
             expected = "exactly one openb workload to fill the fleet with"
             raise InputError(f"{where}: arrive_pct", len(filled), expected, "or leave the key out")
@@ -137,7 +138,7 @@ def _mapping(path: Path, where: str) -> dict[str, Any]:
 
 def _check_fleet(fleet: FleetSpec, where: str) -> None:
     """The machines."""
-    source = one_of(fleet, FLEET_SOURCES, where)
+    source = one_of(fleet, (*trace_names(fleet), *FLEET_SOURCES), where)
     _within(fleet.zones, (0, 1000), f"{where}.zones")
     if fleet.limit is not None:
         _within(fleet.limit, (1, MAX_NODES), f"{where}.limit")
@@ -170,12 +171,12 @@ def _check_shape(shape: NodeShapeSpec, where: str) -> None:
 
 def _check_workload(workload: WorkloadSpec, where: str) -> None:
     """One source of work."""
-    source = one_of(workload, WORK_SOURCES, where)
+    source = one_of(workload, (*trace_names(workload), *WORK_SOURCES), where)
     if workload.name:
         dns_subdomain(workload.name, f"{where}.name")
     if workload.limit is not None:
         _within(workload.limit, (1, MAX_ARRIVALS), f"{where}.limit")
-        if source not in TRACE_SOURCES:
+        if source in WORK_SOURCES:
             expected = f"no such key beside {source}: it is for traces"
             raise InputError(f"{where}.limit", workload.limit, expected)
     if workload.arrival is not None:

@@ -24,13 +24,6 @@ _NO_TEXTS: Final[Texts] = {}
 # ---------------------------------------------------------------- machines
 
 
-class OpenbNodes(msgspec.Struct, frozen=True, kw_only=True):
-    """A node list in openb format."""
-
-    #: The CSV file, relative to the scenario.
-    nodes: str
-
-
 class SyntheticFleet(msgspec.Struct, frozen=True, kw_only=True):
     """Machines of four shapes, made from the seed."""
 
@@ -77,10 +70,11 @@ class NodeShapeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """The machines: exactly one source, and what is done to it."""
+    """The nodes: exactly one source (one of these keys, or a trace format), and selections.
 
-    #: The openb fleet that ships with Stretto, or a node list in its format.
-    openb: Literal["bundled"] | OpenbNodes | None = None
+    ``format_keys`` adds a key for each trace format.
+    """
+
     #: Machines made from the seed.
     synthetic: SyntheticFleet | None = None
     #: Files or folders of Kubernetes objects, Nodes among them.
@@ -98,31 +92,6 @@ class FleetSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # ---------------------------------------------------------------- work
-
-
-class OpenbPods(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod list in openb format."""
-
-    #: The CSV file, relative to the scenario.
-    pods: str
-
-
-class PhillyJobs(msgspec.Struct, frozen=True, kw_only=True):
-    """A job list in philly format."""
-
-    #: The CSV file, relative to the scenario.
-    jobs: str
-
-
-class AzureVms(msgspec.Struct, frozen=True, kw_only=True):
-    """A VM list in azure-vm format."""
-
-    #: The CSV file (or .csv.gz), relative to the scenario.
-    vms: str
-    #: Which end of a lifetime bin is meant.
-    lifetime: Literal["min", "mid", "max"] = "min"
-    #: Whether the VMs of a batch are a gang.
-    gangs: bool = False
 
 
 class SyntheticPods(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,16 +173,13 @@ class ArrivalSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Work of one source: exactly one, and what is done to it."""
+    """Work of exactly one source (one of these keys, or a trace format), and its arrivals.
+
+    ``format_keys`` adds a key for each trace format.
+    """
 
     #: What the names of its objects begin with; traces keep their own names without it.
     name: str = ""
-    #: The openb pods that ship with Stretto, or a pod list in their format.
-    openb: Literal["bundled"] | OpenbPods | None = None
-    #: A job list in philly format.
-    philly: PhillyJobs | None = None
-    #: A VM list in azure-vm format.
-    azure_vm: AzureVms | None = msgspec.field(default=None, name="azure-vm")
     #: Pods of many classes, made from the seed.
     synthetic: SyntheticPods | None = None
     #: Files or folders of Kubernetes objects.

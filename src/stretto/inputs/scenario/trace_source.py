@@ -5,7 +5,7 @@ own seed, so that ``stretto run`` is fed with what ``stretto compare`` is fed wi
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,12 +19,9 @@ from stretto.inputs.scenario.arrivals import (
     numbered_units,
     times_of,
 )
+from stretto.inputs.scenario.format_keys import BUNDLED, trace_of
 from stretto.inputs.scenario.schema import WorkloadSpec
-from stretto.inputs.traces.azure_vm import Lifetime, load_vms, vm_pods
-from stretto.inputs.traces.openb.figures import bundled_openb
 from stretto.inputs.traces.openb.protocol import ArrivalOrder, protocol_input
-from stretto.inputs.traces.openb.reader import load_pods
-from stretto.inputs.traces.philly import job_pods, load_jobs
 
 T = TypeVar("T")
 
@@ -56,21 +53,19 @@ def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[ObjectA
 
 def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:
     """The pods of a trace in the order in which they come."""
-    scenario, limit = context.scenario, spec.limit
-    if spec.philly is not None:
-        jobs = load_jobs(scenario.path(spec.philly.jobs))
-        return job_pods(_shuffled(jobs, spec, context)[:limit])
-    if spec.azure_vm is not None:
-        vms = load_vms(scenario.path(spec.azure_vm.vms))
-        chosen = _shuffled(vms, spec, context)[:limit]
-        return vm_pods(chosen, Lifetime(spec.azure_vm.lifetime), gangs=spec.azure_vm.gangs)
-    if spec.openb is None or spec.openb == "bundled":
-        pods = bundled_openb().pods
+    scenario, limit, trace = context.scenario, spec.limit, trace_of(spec)
+    assert trace is not None
+    found, keys = trace.format, trace.keys
+    bundled = found.bundled() if found.bundled is not None and keys == BUNDLED else None
+    if bundled is not None:
+        items: tuple[Any, ...] = bundled.pods
     else:
         models = {node.gpu_model for node in context.nodes if node.gpu_model}
-        pods = load_pods(scenario.path(spec.openb.pods), models or None)
-    if scenario.arrive_pct is None:
-        return _shuffled(pods, spec, context)[:limit]
+        items = found.read(scenario.path(getattr(keys, found.file)), models or None)
+    if scenario.arrive_pct is None or not found.fills:
+        chosen = _shuffled(items, spec, context)[:limit]
+        return chosen if bundled is not None else found.pods(chosen, keys)
+    pods = items if bundled is not None else found.pods(items, keys)
     order = ArrivalOrder.FILE if spec.order == "file" else ArrivalOrder.SHUFFLE
     fleet = Fleet(context.nodes, pods[:limit])
     drawn = protocol_input(fleet, scenario.seed, scenario.arrive_pct, order)

@@ -7,12 +7,12 @@ hosts. VMs of one batch come from one tenant at one instant and may be admitted 
 
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_MEMORY_MIB, Fleet, FleetPod
+from stretto.inputs.neutral.fleet import MAX_CPU_MILLI, MAX_MEMORY_MIB, FleetPod
 from stretto.inputs.neutral.tables import CsvLayout, CsvTable, read_table
 
 VM_LAYOUT: Final = CsvLayout(
@@ -41,6 +41,17 @@ class Lifetime(Enum):
     MID = "mid"
     #: The upper end.
     MAX = "max"
+
+
+class AzureVms(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload in azure-vm format."""
+
+    #: The CSV file (or .csv.gz) of VMs, relative to the scenario.
+    vms: str
+    #: The end of the lifetime bin that is used.
+    lifetime: Literal["min", "mid", "max"] = "min"
+    #: Whether the VMs of a batch are a gang.
+    gangs: bool = False
 
 
 class AzureVm(msgspec.Struct, frozen=True, gc=False):
@@ -116,10 +127,9 @@ def vm_pods(
     )
 
 
-def load_azure_vm(path: Path, lifetime: Lifetime = Lifetime.MIN, *, gangs: bool = False) -> Fleet:
-    """The VMs of a list as work without machines."""
-    pods = vm_pods(load_vms(path), lifetime, gangs=gangs)
-    return Fleet((), pods, f"{path.name} (azure-vm format)")
+def vm_pods_of(vms: tuple[AzureVm, ...], keys: AzureVms) -> tuple[FleetPod, ...]:
+    """The VMs as pods, with the keys of a workload."""
+    return vm_pods(vms, Lifetime(keys.lifetime), gangs=keys.gangs)
 
 
 def _durations(table: CsvTable) -> tuple[list[float], list[float]]:

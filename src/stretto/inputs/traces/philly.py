@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from stretto.base.errors import InputError
-from stretto.inputs.neutral.fleet import WHOLE_GPU, Fleet, FleetPod
+from stretto.inputs.neutral.fleet import WHOLE_GPU, FleetPod
 from stretto.inputs.neutral.tables import CsvLayout, read_table
 
 JOB_LAYOUT: Final = CsvLayout(
@@ -21,6 +21,13 @@ MAX_JOB_GPUS: Final = 10_000
 """GPUs of one job: more than the biggest training run that was ever reported as one gang."""
 _MAX_TIME_S: Final = 1e10
 """Three centuries: a time beyond is in milliseconds, or worse."""
+
+
+class PhillyJobs(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload in philly format."""
+
+    #: The CSV file of jobs, relative to the scenario.
+    jobs: str
 
 
 class PhillyJob(msgspec.Struct, frozen=True, gc=False):
@@ -71,8 +78,3 @@ def job_pods(jobs: tuple[PhillyJob, ...]) -> tuple[FleetPod, ...]:
         for job in jobs
         for index in range(job.gpus)
     )
-
-
-def load_philly(path: Path) -> Fleet:
-    """The jobs of a list as work without machines."""
-    return Fleet((), job_pods(load_jobs(path)), f"{path.name} (philly format)")

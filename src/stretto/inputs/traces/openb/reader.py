@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from stretto.base.errors import InputError, UnknownNameError
 from stretto.inputs.neutral.fleet import (
     MAX_CPU_MILLI,
@@ -36,6 +38,20 @@ _MAX_TIME_S: Final = 10**10
 _MILLI: Final = f"an integer 1..{WHOLE_GPU}"
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _NO_EXTRA: Final[dict[str, str]] = {}
+
+
+class OpenbNodes(msgspec.Struct, frozen=True, kw_only=True):
+    """A fleet in openb format."""
+
+    #: The CSV file of nodes, relative to the scenario.
+    nodes: str
+
+
+class OpenbPods(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload in openb format."""
+
+    #: The CSV file of pods, relative to the scenario.
+    pods: str
 
 
 def load_openb(nodes: Path, pods: Path) -> Fleet:
