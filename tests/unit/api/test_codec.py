@@ -88,7 +88,7 @@ def test_a_wrong_choice_lists_the_choices() -> None:
     body = b'{"policy":"Fifo"}'
     with pytest.raises(msgspec.ValidationError) as wrong:
         msgspec.json.decode(body, type=Choice)
-    text = str(refusals.refusal(wrong.value, body, "queue a"))
+    text = str(refusals.refusal(wrong.value, body, "queue a", Choice))
     assert "queue a: policy: got 'Fifo', expected one of FIFO, Priority" in text
 
 

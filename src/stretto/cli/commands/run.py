@@ -108,8 +108,9 @@ def run(common: CommandContext, asked: RunOptions) -> None:
     """
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
+    from stretto.inputs.scenario.checks import check_scenario
     from stretto.inputs.scenario.feed import materialise
-    from stretto.inputs.scenario.read import check_scenario, load_scenario
+    from stretto.inputs.scenario.read import load_scenario
     from stretto.plane_copy import SchedulingRules
     from stretto.sim.counters import StepCounters
     from stretto.sim.feeder import Feeder

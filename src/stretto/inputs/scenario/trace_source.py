@@ -1,7 +1,7 @@
 """A trace as a workload: its pods in order, with names, gangs and times.
 
-With ``arrive_pct`` the openb pods are drawn as the published study draws them, from the scenario's
-own seed, so that ``stretto run`` is fed with what ``stretto compare`` is fed with.
+With ``arrive_pct`` the pods are drawn by the protocol of the openb study with the scenario's seed,
+so ``stretto run`` receives the same input as ``stretto compare``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ def trace_arrivals(spec: WorkloadSpec, context: WorkContext) -> Iterator[ObjectA
 
 
 def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:
-    """The pods of a trace in the order in which they come."""
+    """The pods of a trace in order of arrival."""
     scenario, limit, trace = context.scenario, spec.limit, trace_of(spec)
     assert trace is not None
     found, keys = trace.format, trace.keys
@@ -76,7 +76,7 @@ def _trace_pods(spec: WorkloadSpec, context: WorkContext) -> Sequence[FleetPod]:
 
 
 def _shuffled(items: tuple[T, ...], spec: WorkloadSpec, context: WorkContext) -> tuple[T, ...]:
-    """A trace's rows in the order that the scenario asks for."""
+    """The items of a trace in the order that the scenario selects."""
     if spec.order != "shuffle":
         return items
     rows = context.rng.child("order").numpy().permutation(len(items)).tolist()
@@ -86,7 +86,7 @@ def _shuffled(items: tuple[T, ...], spec: WorkloadSpec, context: WorkContext) ->
 def _when(
     pod: FleetPod, spec: WorkloadSpec, times: Times, unit: int
 ) -> tuple[float, float | None, float | None]:
-    """When a trace's pod comes, when it leaves, and how long it runs."""
+    """(arrival, departure, run time) of a trace's pod in seconds."""
     if spec.arrival is None and not spec.times:
         return 0.0, None, None
     if spec.arrival is None:

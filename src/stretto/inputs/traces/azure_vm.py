@@ -1,8 +1,8 @@
-"""The Azure VM trace: virtual machines that arrive in tenant batches, live and leave.
+"""The Azure VM trace: virtual machines that arrive in batches of tenants, with lifetimes.
 
 From the Azure Public Dataset V1 (Cortez et al., SOSP 2017) as decoded by Huawei Cloud. A lifetime
-is known up to a bin; which end of the bin is meant is the reader's choice. The trace names no
-hosts. VMs of one batch come from one tenant at one instant and may be admitted as a gang.
+is known up to a bin; the caller selects an end of the bin. The trace has no hosts. VMs of one batch
+arrive together from one tenant and may be a gang.
 """
 
 from enum import Enum
@@ -29,13 +29,13 @@ VM_LAYOUT: Final = CsvLayout(
 )
 """Columns of a VM list."""
 _MAX_TIME_S: Final = 10**10
-"""Three centuries: a time beyond is in milliseconds, or worse."""
+"""Three centuries: a larger time is in milliseconds."""
 
 
 class Lifetime(Enum):
-    """Which end of a VM's lifetime bin is taken."""
+    """The selected value of a VM's lifetime bin."""
 
-    #: The lower end: the least that it lived.
+    #: The lower end.
     MIN = "min"
     #: The middle.
     MID = "mid"
@@ -61,13 +61,13 @@ class AzureVm(msgspec.Struct, frozen=True, gc=False):
     vm_id: str
     #: Second of its arrival, in bins of five minutes.
     arrival_s: float
-    #: The tenant's batch that it came in.
+    #: The batch of its tenant.
     batch_id: str
     #: Virtual cores.
     vcpu: int
     #: Memory in MiB.
     memory_mib: int
-    #: Lower end of its lifetime in seconds; 0 is less than five minutes.
+    #: Lower end of its lifetime in seconds; 0 means below five minutes.
     duration_min_s: float
     #: Upper end of its lifetime in seconds.
     duration_max_s: float
@@ -75,7 +75,7 @@ class AzureVm(msgspec.Struct, frozen=True, gc=False):
     censored: bool
 
     def duration(self, lifetime: Lifetime) -> float:
-        """How long it lives when the bin is read like this."""
+        """Its lifetime in seconds for a selected value of the bin."""
         if lifetime is Lifetime.MIN:
             return self.duration_min_s
         if lifetime is Lifetime.MAX:
@@ -109,7 +109,7 @@ def load_vms(path: Path) -> tuple[AzureVm, ...]:
 def vm_pods(
     vms: tuple[AzureVm, ...], lifetime: Lifetime = Lifetime.MIN, *, gangs: bool = False
 ) -> tuple[FleetPod, ...]:
-    """The VMs as pods; with ``gangs`` those of one batch share a group."""
+    """The VMs as pods; with ``gangs`` the VMs of a batch share a group."""
     sizes: dict[str, int] = {}
     if gangs:
         for vm in vms:
