@@ -87,6 +87,7 @@ test: kernels ## Check everything and run every test that is not marked slow (un
 	@$(FAMILY) properties 60 tests/properties
 	@$(FAMILY) scenarios 60 tests/scenarios tests/conformance
 	@$(FAMILY) chaos 60 tests/chaos
+	@$(FAMILY) recipes 60 tests/recipes
 
 .PHONY: test-house
 test-house: $(VENV)/.installed ## Hold files, functions and documents to the budgets of the house

@@ -5,6 +5,8 @@ Paths are ``Kind.field.field``; ``[]`` is an item of a list, ``{}`` a value of a
 
 from typing import Any, Final
 
+from stretto.control.queues.policies import POLICIES
+
 INT32: Final = 2**31 - 1
 NAME: Final = {"maxLength": 253}
 KEY: Final = {"maxLength": 316}
@@ -89,7 +91,12 @@ RULES: Final[dict[str, dict[str, Any]]] = {
         )
     ),
     "Queue.spec.parent": NAME,
-    "Queue.spec.policy": {"default": "FIFO"},
+    "Queue.spec.policy": {
+        "default": "FIFO",
+        "maxLength": 316,
+        # A package's policy has a qualified name, so a typo in a built-in name is still refused.
+        "pattern": f"^({'|'.join(POLICIES.built_in())}|[a-z0-9.-]+/[A-Za-z0-9._-]+)$",
+    },
     "Queue.spec.resource": {"default": "cpu", "minLength": 1, **KEY},
     "Queue.spec.weight": {
         "default": 1,

@@ -17,7 +17,7 @@ from stretto.cli import options
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto.sim.history.sandbox import SandboxState
+    from stretto.plane_copy import StoreState
     from stretto.stores.store import Store
 
 PATIENCE: Final = 6.0
@@ -117,7 +117,7 @@ class ClusterContents(NamedTuple):
     """What was found in a cluster."""
 
     #: What it holds, with the rules that its scheduler runs with.
-    state: "SandboxState"
+    state: "StoreState"
     #: The namespace that is meant where none is named.
     namespace: str
 
@@ -155,9 +155,9 @@ def state_in(
     """
     from stretto.framework.profile.load import known_rules
     from stretto.framework.profile.profile import load_profile
+    from stretto.plane_copy import PlaneSettings, StoreState
     from stretto.sim.history.clusters import listed
-    from stretto.sim.history.sandbox import SandboxState
-    from stretto.sim.setup import PlaneSettings, chosen_source
+    from stretto.sim.setup import chosen_source
 
     source = chosen_source("default", profile=asked.profile, plugins=plugins)
     own = load_profile(source, known_rules(plugins)).scheduler_names
@@ -169,5 +169,5 @@ def state_in(
     settings = PlaneSettings(shards, common.seed, names)
     now = common.console.clock.now()
     return ClusterContents(
-        SandboxState(cluster.title, found.records, source, settings, now), namespace
+        StoreState(cluster.title, found.records, source, settings, now), namespace
     )

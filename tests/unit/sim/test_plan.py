@@ -14,9 +14,9 @@ from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.inputs.objects.relations import InputObject
+from stretto.plane_copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.sim.history.plan import PlanReport, plan
-from stretto.sim.history.sandbox import Sandbox, SandboxState, state_of
-from stretto.sim.setup import SchedulingRules
+from stretto.sim.history.state_source import state_of
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.testing import Harness, make_group, make_node, make_pod
@@ -24,14 +24,12 @@ from stretto.testing import Harness, make_group, make_node, make_pod
 NUMPY = SchedulingRules("default", "numpy")
 
 
-def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> SandboxState:
+def state(*pods: bytes, nodes: Sequence[bytes] = (), settle: bool = True) -> StoreState:
     harness = Harness(nodes=nodes or [make_node("n", cpu="4")], config={"tier": "numpy"})
     harness.submit(*pods)
     if settle:
         harness.settle()
-    return SandboxState(
-        "test", [each for kind in KINDS for each in harness.store.list(kind).records]
-    )
+    return StoreState("test", [each for kind in KINDS for each in harness.store.list(kind).records])
 
 
 def objects(*bodies: bytes, kind: Kind = POD) -> list[InputObject]:
@@ -40,7 +38,7 @@ def objects(*bodies: bytes, kind: Kind = POD) -> list[InputObject]:
     return [InputObject(kind, space, n, b, "test") for n, b in zip(names, bodies, strict=True)]
 
 
-def planned(on: SandboxState, *pods: bytes) -> PlanReport:
+def planned(on: StoreState, *pods: bytes) -> PlanReport:
     return plan(on, objects(*pods), NUMPY)
 
 
@@ -157,11 +155,11 @@ def test_who_would_have_to_leave_is_told() -> None:
 
 
 def test_a_copy_at_rest_tells_of_no_delays_of_its_own() -> None:
-    copy = Sandbox(state(make_pod("p", cpu="64")), NUMPY)
+    copy = PlaneCopy(state(make_pod("p", cpu="64")), NUMPY)
     copy.settle()
     (unit,) = copy.plane.units
     unit.state, copy.plane.cluster.pods.state[0] = UnitState.BACKOFF, PodState.BACKOFF
-    copy.rest()
+    copy.drop_backoff()
     plane = copy.plane
     said = explain_pod(live_scene(plane.cluster, plane.config.profile, plane.units), "p")
     assert [each.code for each in said.reasons] == [ReasonCode.TOO_BIG]

@@ -319,23 +319,23 @@ class Reservation(Wire, frozen=True):
 
 
 class QueuePolicy(StrEnum):
-    """In which order a queue gives out what it has."""
+    """Names of policies that code refers to; ``control.queues.policies`` is the whole table."""
 
     #: First come, first served; the head blocks.
     FIFO = "FIFO"
-    #: Higher priority first, then first come.
+    #: Highest priority first, then first come.
     PRIORITY = "Priority"
-    #: Higher priority first, which fades with each failed attempt and then comes back.
+    #: Highest priority first; the priority decays with each failed attempt and then recovers.
     FADING_PRIORITY = "FadingPriority"
-    #: The child with the least dominant share first.
+    #: The child queue with the smallest dominant share for its weight first.
     DRF = "DRF"
-    #: The child with the least share of its weight first.
+    #: The child queue with the smallest share of one resource for its weight first.
     FAIR_SHARE = "FairShare"
-    #: The least work first.
+    #: The shortest run time first; the head blocks.
     SHORTEST_FIRST = "ShortestFirst"
-    #: First come, first served; those that do not fit are passed over.
+    #: First come, first served; units that do not fit are passed.
     FIFO_SKIP = "FifoSkip"
-    #: First come, first served; later ones may pass if they delay no earlier one (backfilling).
+    #: First come, first served; units that do not delay the head may pass it (backfill).
     EASY = "Easy"
 
 
@@ -344,8 +344,8 @@ class QueueSpec(Wire, frozen=True):
 
     #: The queue it is part of; empty for a root.
     parent: str = ""
-    #: The order inside it.
-    policy: QueuePolicy = QueuePolicy.FIFO
+    #: Order of its units: a ``QueuePolicy``, or a policy of a package as ``example.com/Name``.
+    policy: str = QueuePolicy.FIFO
     #: Its share among its siblings.
     weight: int = 1
     #: Its share of single resources, where that is another one than ``weight``.

@@ -88,7 +88,7 @@ class CompareOptions:
     out=True,
 )
 @click.argument("recording", type=INPUT_FILE, required=False)
-@click.option("--format", type=click.Choice(["openb"]), help="Format of the trace.")
+@click.option("--format", metavar="NAME", help="Format with node lists: openb or a package's.")
 @click.option("--nodes", type=INPUT_FILE, help="The node list.")
 @click.option("--pods", type=INPUT_FILE, help="The pod list.")
 @click.option(
@@ -135,7 +135,7 @@ def _study(common: CommandContext, asked: CompareOptions) -> None:
     """The openb study."""
     import msgspec
 
-    from stretto.inputs.traces.openb.reader import load_openb
+    from stretto.inputs.traces.formats import load_trace
     from stretto.sim.comparison.seeds import compare as run_all
 
     if asked.format is None or asked.nodes is None or asked.pods is None:
@@ -148,7 +148,7 @@ def _study(common: CommandContext, asked: CompareOptions) -> None:
         check_plots()
     runs = _runs(common, asked)
     curves = _curves(asked)
-    fleet = load_openb(asked.nodes, asked.pods)
+    fleet = load_trace(asked.format, asked.pods, asked.nodes)
     with common.console.progress("compare", len(runs)) as bar:
         done = 0
 

@@ -70,12 +70,12 @@ def defragment(common: CommandContext, asked: DefragmentOptions) -> None:
     hold. The table shows how the room lies before and after.
     """
     from stretto.control.controllers.rescheduler import Rescheduler
-    from stretto.sim.history.sandbox import Sandbox, state_of
-    from stretto.sim.setup import SchedulingRules
+    from stretto.plane_copy import PlaneCopy, SchedulingRules
+    from stretto.sim.history.state_source import state_of
     from stretto.state.work.rescheduling import ReschedulingGoal
 
     state = state_of(asked.on, SchedulingRules("", asked.tier))
-    copy = Sandbox(state)
+    copy = PlaneCopy(state)
     copy.settle()
     plane = copy.plane
     rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stretto.explain.why.inquiry import NearFacts
     from stretto.explain.why.scene import Scene
     from stretto.explain.why.why import Explanation, NodeChoice, NodeExplanation
-    from stretto.sim.history.sandbox import SandboxState
+    from stretto.plane_copy import StoreState
 
 #: Reasons and nodes that are listed without ``-v``.
 SHOWN = 5
@@ -95,7 +95,7 @@ def explain(common: CommandContext, asked: ExplainOptions) -> None:
         _answer(common.console, *_stored(common, asked))
         return
     from stretto.explain.why.scene import LoadedRun
-    from stretto.sim.history.sandbox import state_of
+    from stretto.sim.history.state_source import state_of
 
     asked = replace(asked, pod=named(asked.pod, asked.namespace))
     run = LoadedRun(RunRecords().find(asked.run), asked.plugin)
@@ -110,12 +110,12 @@ def explain(common: CommandContext, asked: ExplainOptions) -> None:
 
 def _stored(
     common: CommandContext, asked: ExplainOptions
-) -> "tuple[ExplainOptions, Scene, SandboxState]":
+) -> "tuple[ExplainOptions, Scene, StoreState]":
     """The scene of a store or cluster: a plane looks at a copy, and places what it can."""
     from stretto.explain.why.queues import with_implicit_queues
     from stretto.explain.why.scene import live_scene
-    from stretto.sim.history.sandbox import Sandbox, state_of
-    from stretto.sim.setup import SchedulingRules
+    from stretto.plane_copy import PlaneCopy, SchedulingRules
+    from stretto.sim.history.state_source import state_of
 
     if asked.reads_cluster:
         state, space = state_in(common, asked, plugins=asked.plugin)
@@ -123,9 +123,9 @@ def _stored(
     else:
         state = state_of(asked.run)
         asked = replace(asked, pod=named(asked.pod, asked.namespace))
-    copy = Sandbox(state, SchedulingRules(state.profile, "numpy", plugins=asked.plugin))
+    copy = PlaneCopy(state, SchedulingRules(state.profile, "numpy", plugins=asked.plugin))
     copy.settle()
-    copy.rest()
+    copy.drop_backoff()
     plane = copy.plane
     views = plane.dispatcher.views
     scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
@@ -137,7 +137,7 @@ def _stored(
     return asked, scene, state
 
 
-def _print_fit(console: Console, scene: "Scene", state: "SandboxState", pod: str) -> None:
+def _print_fit(console: Console, scene: "Scene", state: "StoreState", pod: str) -> None:
     """Say so where the copy has found a node for a pod that has none in the cluster."""
     from stretto.api.wire.kinds import POD
 
@@ -155,7 +155,7 @@ def _print_fit(console: Console, scene: "Scene", state: "SandboxState", pod: str
 
 
 def _answer(
-    console: Console, asked: ExplainOptions, scene: "Scene", state: "SandboxState | None"
+    console: Console, asked: ExplainOptions, scene: "Scene", state: "StoreState | None"
 ) -> None:
     """Ask a scene, and show what it says."""
     import msgspec
@@ -176,15 +176,14 @@ def _answer(
 
 
 def _show_when(
-    console: Console, asked: ExplainOptions, state: "SandboxState"
+    console: Console, asked: ExplainOptions, state: "StoreState"
 ) -> dict[str, float | None]:
     """Seconds until the pod's unit starts or is given up; ``None`` where that is not to be seen."""
+    from stretto.plane_copy import PlaneCopy, SchedulingRules
     from stretto.sim.history.forecast import forecast
-    from stretto.sim.history.sandbox import Sandbox
-    from stretto.sim.setup import SchedulingRules
 
     told: dict[str, float | None] = {"expected_start_s": None, "expected_timeout_s": None}
-    copy = Sandbox(state, SchedulingRules(state.profile, "numpy", plugins=asked.plugin))
+    copy = PlaneCopy(state, SchedulingRules(state.profile, "numpy", plugins=asked.plugin))
     copy.settle(patience=0.0)
     copy.backdate_groups()
     pods = copy.plane.cluster.pods

@@ -15,9 +15,8 @@ from stretto.cli.options import CommandContext
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
+    from stretto.plane_copy import SchedulingRules, StoreState
     from stretto.sim.history.plan import PlanReport
-    from stretto.sim.history.sandbox import SandboxState
-    from stretto.sim.setup import SchedulingRules
 
 #: Pods that are listed without ``-v``.
 SHOWN = 20
@@ -81,10 +80,10 @@ def plan(common: CommandContext, asked: PlanOptions) -> None:
     import msgspec
 
     from stretto.inputs.objects.manifests import ManifestOptions, load_objects
+    from stretto.plane_copy import SchedulingRules
     from stretto.sim.history.plan import SCHEMA, nodes_of
     from stretto.sim.history.plan import plan as tried
-    from stretto.sim.history.sandbox import state_of
-    from stretto.sim.setup import SchedulingRules
+    from stretto.sim.history.state_source import state_of
 
     asked.check("--on", asked.on)
     if asked.reads_cluster:
@@ -107,9 +106,10 @@ def plan(common: CommandContext, asked: PlanOptions) -> None:
         raise DoesNotFitError(f"{report.unfit:,} of {format_count(report.pods, 'pod')}", why)
 
 
-def _rules(state: "SandboxState", asked: PlanOptions) -> "SchedulingRules":
+def _rules(state: "StoreState", asked: PlanOptions) -> "SchedulingRules":
     """The state's own rules, or those that were asked for."""
-    from stretto.sim.setup import SchedulingRules, chosen_source
+    from stretto.plane_copy import SchedulingRules
+    from stretto.sim.setup import chosen_source
 
     source = chosen_source(state.profile, asked.policy, asked.profile, asked.plugin)
     return SchedulingRules(source, asked.tier, plugins=asked.plugin)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stretto.control.dispatcher.usage_report import QueueFacts
     from stretto.explain.metrics.shards import ShardFacts
     from stretto.explain.records.recorder import StepBatch
-    from stretto.sim.history.sandbox import Sandbox
+    from stretto.plane_copy import PlaneCopy
 
 #: Resources that are shown without ``-v``: who wants all of them reads the JSON.
 SHOWN = ("cpu", "memory", "nvidia.com/gpu")
@@ -69,15 +69,16 @@ def queues(common: CommandContext, asked: QueuesOptions) -> None:
     console.json("stretto.queues/v1", told)
 
 
-def _copy(common: CommandContext, asked: QueuesOptions) -> "Sandbox":
+def _copy(common: CommandContext, asked: QueuesOptions) -> "PlaneCopy":
     """A plane that has looked at the state, and decided nothing."""
-    from stretto.sim.history.sandbox import Sandbox, state_of
+    from stretto.plane_copy import PlaneCopy
+    from stretto.sim.history.state_source import state_of
 
     asked.check("STATE", asked.state)
     if asked.reads_cluster:
-        copy = Sandbox(state_in(common, asked, asked.shards).state)
+        copy = PlaneCopy(state_in(common, asked, asked.shards).state)
     else:
-        copy = Sandbox(state_of(asked.state))
+        copy = PlaneCopy(state_of(asked.state))
     copy.look()
     return copy
 
@@ -183,7 +184,7 @@ def _steps(state: str) -> list["StepBatch"]:
     """What a record says of each shard's decisions; nothing where the state is no record."""
     from stretto.explain.records.record_file import RecordFile
     from stretto.explain.records.records import RunRecords
-    from stretto.sim.history.sandbox import SQLITE
+    from stretto.sim.history.state_source import SQLITE
 
     if state.startswith(SQLITE) or (state.endswith((".yaml", ".yml")) and Path(state).is_file()):
         return []

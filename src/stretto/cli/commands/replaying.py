@@ -198,8 +198,9 @@ class _ReplaySide(NamedTuple):
 def _replay(common: CommandContext, asked: WhatIfOptions, side: _ReplaySide) -> "ReplayResult":
     """One side."""
     from stretto.cli.commands.plugins import tell, warn_unused
+    from stretto.plane_copy import PlaneSettings, SchedulingRules
     from stretto.sim.history.replay import Replay
-    from stretto.sim.setup import PlaneSettings, SchedulingRules, chosen_source
+    from stretto.sim.setup import chosen_source
 
     source = chosen_source("default", side.policy, asked.profile, asked.plugins)
     rules = SchedulingRules(source, plugins=asked.plugins)

@@ -19,10 +19,11 @@ from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
     from stretto.inputs.scenario.schema import Scenario
+    from stretto.plane_copy import SchedulingRules
     from stretto.sim.counters import StepCounters
     from stretto.sim.real_time import LiveRun, RunSample
     from stretto.sim.report import RunReport
-    from stretto.sim.setup import LiveSite, SchedulingRules
+    from stretto.sim.setup import LiveSite
 
 
 @dataclass(frozen=True)
@@ -107,18 +108,14 @@ def run(common: CommandContext, asked: RunOptions) -> None:
     """
     from stretto.base.clock import WallClock
     from stretto.base.rng import Rng
+    from stretto.inputs.scenario.checks import check_scenario
     from stretto.inputs.scenario.feed import materialise
-    from stretto.inputs.scenario.read import check_scenario, load_scenario
+    from stretto.inputs.scenario.read import load_scenario
+    from stretto.plane_copy import SchedulingRules
     from stretto.sim.counters import StepCounters
     from stretto.sim.feeder import Feeder
     from stretto.sim.real_time import LiveRun
-    from stretto.sim.setup import (
-        SchedulingRules,
-        build_site,
-        open_store,
-        overridden,
-        profile_source,
-    )
+    from stretto.sim.setup import build_site, open_store, overridden, profile_source
 
     scenario = overridden(
         load_scenario(asked.scenario),

@@ -1,6 +1,6 @@
 """``stretto simulate``: one policy over a trace in virtual time, on the real plane."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,20 +21,14 @@ from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
     from stretto.inputs.neutral.fleet import FleetNode
-    from stretto.sim.engine import Arrivals, UnfitPolicy
+    from stretto.inputs.traces.formats import TraceFormat
     from stretto.sim.result import SimulationResult
 
-FORMATS: Final = ("openb", "philly", "azure-vm")
-"""Traces that have times."""
-DEFAULT_GPUS: Final = 64
-"""GPUs of the pool where none are named."""
-
-_NODES: Final = frozenset({"nodes", "nodes_like", "node_filter", "node_limit"})
-_ONLY: Final[Mapping[str, frozenset[str]]] = {
-    "openb": _NODES | {"policy", "on_unschedulable"},
-    "philly": frozenset({"gpus", "queue"}),
-    "azure-vm": _NODES | {"policy", "on_unschedulable", "lifetime", "gangs"},
-}
+_OF_FORMATS: Final = (
+    "nodes", "nodes_like", "node_filter", "node_limit",
+    "policy", "on_unschedulable", "gpus", "queue", "lifetime", "gangs",
+)  # fmt: skip
+"""Options that apply to some formats only (``TraceFormat.options``)."""
 _LABELS: Final[Mapping[str, str]] = {
     "rejected_by_qos": "rejected by QoS",
     "peak_gpu_milli": "peak GPU milli",
@@ -125,7 +119,7 @@ class SimulateOptions:
     out=True,
 )
 @click.argument("recording", type=INPUT_FILE, required=False)
-@click.option("--format", type=click.Choice(FORMATS), help="Format of the trace.")
+@click.option("--format", metavar="NAME", help="Format: openb, philly, azure-vm or a package's.")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
 @click.option("--nodes-like", metavar="SHAPE:N", help="Nodes in a word: 64cpu-256gib:200.")
@@ -141,7 +135,7 @@ class SimulateOptions:
     "--gpus",
     type=options.POSITIVE,
     metavar="N",
-    help=f"philly: size of the pool [{DEFAULT_GPUS}].",
+    help="philly: size of the pool [64].",
 )
 @click.option("--queue", metavar="ORDER", help="philly: fifo, sjf, skip, easy or priority [fifo].")
 @click.option(
@@ -164,20 +158,20 @@ def simulate(common: CommandContext, asked: SimulateOptions) -> None:
     if asked.recording is not None:
         _simulate_recording(common, asked)
         return
-    _check(asked)
+    found = _check(asked)
     if common.out is not None:
         from stretto.sim.plots import check_plots
 
         check_plots()
-    done = _RUNS[asked.trace_format](common, asked)
-    found: dict[str, Any] = msgspec.to_builtins(done.report)
-    _show(common, asked, found)
-    common.console.json(f"stretto.simulate.{asked.format}/v1", found)
+    done = _simulate(common, asked, found)
+    report: dict[str, Any] = msgspec.to_builtins(done.report)
+    _show(common, asked, report)
+    common.console.json(f"stretto.simulate.{asked.format}/v1", report)
     if common.out is not None:
         _plot(common, asked, done)
     if done.report.partial:
         raise KeyboardInterrupt
-    left = found.get("rejected", 0) + found.get("skipped_too_big", 0)
+    left = report.get("rejected", 0) + report.get("skipped_too_big", 0)
     if asked.require_all and left:
         hint = "add nodes, or leave out --require-all"
         raise DoesNotFitError(f"{left:,} of them", "--require-all was asked for", hint)
@@ -185,7 +179,7 @@ def simulate(common: CommandContext, asked: SimulateOptions) -> None:
 
 def _simulate_recording(common: CommandContext, asked: SimulateOptions) -> None:
     """A recording: another kind of input, with options of its own."""
-    names = ("format", "pods", *sorted(frozenset().union(*_ONLY.values()) - {"policy"}))
+    names = ("format", "pods", *sorted(set(_OF_FORMATS) - {"policy"}))
     refuse_options(names, "no such option with a recording", "it is for traces")
     done = simulate_recording(common, _what_if(asked))
     left = done.pending + done.left_waiting
@@ -209,24 +203,29 @@ def _what_if(asked: SimulateOptions) -> WhatIfOptions:
     )
 
 
-def _check(asked: SimulateOptions) -> None:
-    """Refuse options that the format has no use for, and demand those that every trace needs."""
+def _check(asked: SimulateOptions) -> "TraceFormat":
+    """The format; refuses options that it does not use, and demands those of every trace."""
+    from stretto.inputs.traces.formats import TRACES
+
     for name, value in (("--format", asked.format), ("--pods", asked.pods)):
         if value is None:
             hint = "or name a recording: stretto simulate FILE"
-            raise InputError(
-                name, None, f"one of {', '.join(FORMATS)}" if name == "--format" else "a file", hint
-            )
+            expected = f"one of {', '.join(TRACES.names())}" if name == "--format" else "a file"
+            raise InputError(name, None, expected, hint)
     refuse_options(VARYING, "a recording to vary", "stretto simulate FILE")
-    for name in sorted(frozenset().union(*_ONLY.values()) - _ONLY[asked.trace_format]):
+    found = TRACES.get(asked.trace_format)
+    for name in sorted(set(_OF_FORMATS) - found.options):
         if getattr(asked, name) not in (None, False):
-            formats = ", ".join(each for each in FORMATS if name in _ONLY[each])
+            formats = ", ".join(n for n in TRACES.names() if name in TRACES.get(n).options)
             option = f"--{name.replace('_', '-')}"
             expected = f"no such option with --format {asked.format}"
             raise InputError(option, getattr(asked, name), expected, f"it is for {formats}")
+    return found
 
 
-def _machines(asked: SimulateOptions) -> "tuple[tuple[FleetNode, ...], set[str]]":
+def _machines(
+    asked: SimulateOptions, trace: "TraceFormat"
+) -> "tuple[tuple[FleetNode, ...], set[str]]":
     """The nodes that are left after filter and limit, and the GPU models of all of them."""
     from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
     from stretto.inputs.traces.openb.reader import load_nodes
@@ -234,7 +233,7 @@ def _machines(asked: SimulateOptions) -> "tuple[tuple[FleetNode, ...], set[str]]
     if asked.nodes is not None and asked.nodes_like is not None:
         raise InputError("--nodes-like", asked.nodes_like, "--nodes or --nodes-like, not both")
     if asked.nodes is not None:
-        found = load_nodes(asked.nodes)
+        found = (trace.nodes or load_nodes)(asked.nodes)
     elif asked.nodes_like is not None:
         found = nodes_like(asked.nodes_like, where="--nodes-like")
     else:
@@ -246,66 +245,19 @@ def _machines(asked: SimulateOptions) -> "tuple[tuple[FleetNode, ...], set[str]]
     return found, models
 
 
-def _openb(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
-    """Pods in their own time."""
-    from stretto.inputs.neutral.fleet import Fleet
-    from stretto.inputs.traces.openb.reader import load_pods
-    from stretto.sim.traces.openb import DEFAULT_POLICY, ReplayStudy, replay_openb
-
-    nodes, models = _machines(asked)
-    fleet = Fleet(nodes, load_pods(asked.trace, models), asked.trace.name)
-    study = ReplayStudy(asked.policy or DEFAULT_POLICY, _unfit(asked), common.seed)
-    return _run(common, len(fleet.pods), lambda told: replay_openb(fleet, study, told))
-
-
-def _philly(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
-    """Jobs on one pool of GPUs."""
-    from stretto.inputs.traces.philly import load_jobs
-    from stretto.sim.traces.philly import simulate_philly
-
-    jobs = load_jobs(asked.trace)
-    gpus = DEFAULT_GPUS if asked.gpus is None else asked.gpus
-    total = sum(job.gpus for job in jobs if job.gpus <= gpus)
-    queue = asked.queue or "fifo"
-    return _run(common, total, lambda told: simulate_philly(jobs, gpus, queue, told))
-
-
-def _azure(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
-    """Virtual machines on hosts."""
-    from stretto.inputs.traces.azure_vm import Lifetime, load_vms
-    from stretto.sim.traces.azure import DEFAULT_POLICY, AzureStudy, simulate_azure
-
-    hosts, _ = _machines(asked)
-    vms = load_vms(asked.trace)
-    study = AzureStudy(
-        lifetime=Lifetime(asked.lifetime or "min"),
-        gangs=asked.gangs,
-        policy=asked.policy or DEFAULT_POLICY,
-        unfit=_unfit(asked),
-        seed=common.seed,
-    )
-    return _run(common, len(vms), lambda told: simulate_azure(vms, hosts, study, told))
-
-
-_RUNS: Final[Mapping[str, Callable[[CommandContext, SimulateOptions], "SimulationResult[Any]"]]] = {
-    "openb": _openb,
-    "philly": _philly,
-    "azure-vm": _azure,
-}
-
-
-def _unfit(asked: SimulateOptions) -> "UnfitPolicy":
-    from stretto.sim.engine import UnfitPolicy
-
-    return UnfitPolicy(asked.on_unschedulable or "wait")
-
-
-def _run(
-    common: CommandContext, total: int, start: "Callable[[Arrivals], SimulationResult[Any]]"
+def _simulate(
+    common: CommandContext, asked: SimulateOptions, found: "TraceFormat"
 ) -> "SimulationResult[Any]":
-    """Run under a progress bar."""
-    with common.console.progress("simulate", total) as bar:
-        return start(bar.update)
+    """Run the driver of a format under a progress bar."""
+    from stretto.sim.traces.drivers import TraceRun, driver_of
+
+    hosts, models = _machines(asked, found) if "nodes" in found.options else ((), set())
+    given = {name: getattr(asked, name) for name in _OF_FORMATS}
+    options = {name: value for name, value in given.items() if value not in (None, False)}
+    run = TraceRun(found, asked.trace, hosts, models, options, common.seed)
+    ready = driver_of(found)(run)
+    with common.console.progress("simulate", ready.total) as bar:
+        return ready.start(bar.update)
 
 
 def _show(common: CommandContext, asked: SimulateOptions, found: Mapping[str, Any]) -> None:

@@ -19,8 +19,8 @@ from stretto.control.queues.reclaim import (
     RunningGang,
     choose_victims,
 )
-from stretto.control.queues.usage import QueueUsage
 from stretto.state.queries.pool import Amounts
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.state.work.evictions import EvictionCause, EvictionOrder
 from stretto.state.work.units import NO_GROUP, Unit
@@ -183,7 +183,7 @@ class Reclaimer:
         flight = ReclaimInFlight(unit, unit.queue, asked.amounts, victims, serials, until, placed)
         self.flights[unit] = flight
         for name in {each.queue for each in victims}:
-            usage.tree.hold(name, 1)
+            usage.tree.count_reclaim(name, 1)
         self.counts["orders"] += 1
         self.counts["pods"] += len(rows)
         reason = f"queue {unit.queue} takes back what it is guaranteed, for {unit.key}"
@@ -191,7 +191,7 @@ class Reclaimer:
 
     def _asked(self, usage: QueueUsage, unit: Unit, floor: ReclaimNodes) -> ReclaimRequest | None:
         """What a unit lacks; ``None`` where more units than may run are what is in its way."""
-        room, asked = usage.tree.room(unit.queue), usage.demand(unit)
+        room, asked = usage.tree.headroom(unit.queue), usage.demand(unit)
         if room is not None and (room.closed or (asked.fresh and room.units < 1)):
             return None
         rows = unit.pending[: max(unit.still_needed, 1)]
@@ -216,7 +216,7 @@ class Reclaimer:
                 continue
             del self.flights[unit]
             for queue in {each.queue for each in flight.victims}:
-                usage.tree.hold(queue, -1)
+                usage.tree.count_reclaim(queue, -1)
 
     def _goes_on(self, flight: ReclaimInFlight, now: float) -> bool:
         """Whether victims are still to leave, or the unit has its chance without them."""

@@ -30,8 +30,8 @@ from stretto.control.queues.fairness import TreeTurns, make_turns
 from stretto.control.queues.queue import UnitQueue
 from stretto.control.queues.queues import UnitQueues
 from stretto.control.queues.round_robin import QueueTurns
-from stretto.control.queues.usage import QueueUsage
 from stretto.state.queries.pool import PoolView
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.rows.lifecycle import UnitEvent, UnitState
 from stretto.state.rows.pods import Pods
 from stretto.state.work.units import Cure, Unit, UnitKind, UnitOutcome, Units

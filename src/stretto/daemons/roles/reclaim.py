@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from stretto.control.queues.tree import QueueBranch
-from stretto.control.queues.usage import QueueUsage
 from stretto.daemons.roles.store_view import StoreView
 from stretto.plane.plane import Plane
+from stretto.state.queues.tree import QueueBranch
+from stretto.state.queues.usage import QueueUsage
 from stretto.state.victims.reclaim_view import ReclaimView
 from stretto.state.work.units import Dispatch, Setback, Unit
 
@@ -107,7 +107,7 @@ class QueueReclaim:
                 continue
             since[uid] = self._since.get(uid, now)
             leaf = usage.tree.leaf(held[row].queue)
-            if leaf.holds and leaf.is_closed:
+            if leaf.reclaims and leaf.is_closed:
                 found.append(uid)
                 self.counts["give"] += 1
             elif leaf.guarantee:

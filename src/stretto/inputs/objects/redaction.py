@@ -1,9 +1,8 @@
-"""What of a cluster's objects goes into a recording: what decides where pods go, and no secrets.
+"""Redaction of recorded objects: keep the fields that affect scheduling, and no secrets.
 
-Environment, commands, probes, mounts, configuration and secret volumes, the parameters and secrets
-of storage drivers, and annotations that are not of a scheduler's making are left out, in templates
-too. Names, labels and owners stay: rules and questions need them. Who must not share names has to
-rename before recording.
+Environment, commands, probes, mounts, configuration and secret volumes, parameters and secrets of
+storage drivers, and annotations of other programs are removed, also in templates. Names, labels and
+owners are kept, because rules need them; rename objects before recording if names are confidential.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +32,7 @@ OUR_NOTES: Final = (
     "pv.kubernetes.io/",
     "kubernetes.io/config.mirror",
 )
-"""Beginnings of annotations that scheduling reads; the mirror mark tells static pods apart."""
+"""Prefixes of annotations that scheduling reads; the mirror annotation marks static pods."""
 _META: Final = (
     "name",
     "namespace",
@@ -98,11 +97,11 @@ _SPECS: Final[Mapping[Kind, tuple[str, ...]]] = {
     STATEFUL_SET: ("selector",),
     CSI_DRIVER: ("storageCapacity", "attachRequired"),
 }
-"""Kinds of which a few fields of the spec decide, and nothing else is kept."""
+"""Kinds of which only a few fields of the spec are kept."""
 
 
 def redacted(kind: Kind, body: Mapping[str, Any]) -> dict[str, Any]:
-    """An object as a recording keeps it; ``body`` is its JSON as it was read."""
+    """The recorded form of an object; ``body`` is its original JSON."""
     kept: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind}
     kept["metadata"] = _metadata(body.get("metadata") or {})
     if kind is POD:
@@ -143,7 +142,7 @@ def _pod_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _volume(volume: Mapping[str, Any]) -> dict[str, Any]:
-    """A pod's volume: the claim or the disk that it names, never how to log in there."""
+    """A pod's volume: its PVC or disk, without credentials."""
     kept = _only(volume, _VOLUME)
     for source, fields in (("iscsi", _ISCSI), ("rbd", _RBD)):
         if volume.get(source):
@@ -167,7 +166,7 @@ def _reservation(rest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _persistent_volume(rest: Mapping[str, Any]) -> dict[str, Any]:
-    """A volume without the secrets and attributes that its driver is handed."""
+    """A volume without the secrets and attributes of its driver."""
     spec = rest.get("spec") or {}
     kept = _only(spec, _VOLUME_SPEC)
     if spec.get("csi"):
@@ -176,7 +175,7 @@ def _persistent_volume(rest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _attachment(rest: Mapping[str, Any]) -> dict[str, Any]:
-    """Which volume is attached where; one that is spelled out inside may hold secrets."""
+    """The attached volume and its node, without an inline volume, which may contain secrets."""
     spec = rest.get("spec") or {}
     kept = _only(spec, ("attacher", "nodeName"))
     kept["source"] = _only(spec.get("source") or {}, ("persistentVolumeName",))
@@ -184,7 +183,7 @@ def _attachment(rest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _only(fields: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Those of the fields that are named here and say something."""
+    """The named fields that are not empty."""
     return {name: fields[name] for name in names if fields.get(name) not in (None, {}, [])}
 
 
@@ -194,4 +193,4 @@ _REST: Final[Mapping[Kind, Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
     VOLUME_ATTACHMENT: _attachment,
     STORAGE_CLASS: lambda rest: _only(rest, _STORAGE_CLASS),
 }
-"""Kinds of which some is kept and some is not, beside their metadata."""
+"""Kinds of which some fields are kept in addition to metadata."""

@@ -1,8 +1,8 @@
-"""The tree of queues: what each holds with all that are part of it, and what it may still take.
+"""The tree of queues: usage of each subtree, and the capacity that its limits leave.
 
-A charge goes up from a queue to the root, so that every limit and every share is one number that is
-read, never a sum that is made. Claims and promises count alike: what is at a shard is as good as
-held, and so no order of grants and endings can take a queue above its limit.
+A charge is added to a queue and to all its ancestors, so a limit or a share is a lookup and never
+a sum. Claims and promises (pods at a shard) count alike, so no order of grants and ends exceeds a
+limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,35 +10,35 @@ from enum import Enum
 from math import inf
 from typing import Final, NamedTuple
 
-from stretto.control.queues.config import ROOT, QueueConfig, SiblingPolicy, between_of
-from stretto.control.queues.hierarchy import QueueHierarchy, build_hierarchy
 from stretto.state.queries.pool import Amounts, PoolView
+from stretto.state.queues.hierarchy import QueueHierarchy, build_hierarchy
+from stretto.state.queues.shape import ROOT, QueueShape, SiblingPolicy
 
 NO_WEIGHTS: Final[Mapping[int, float]] = {}
 NO_AMOUNTS: Final[Mapping[int, int]] = {}
 
 
 class QueueState(Enum):
-    """Whether a queue gives anything out."""
+    """Whether units of a queue start."""
 
-    #: It does.
+    #: Units start.
     OPEN = "Open"
-    #: Its object is gone; what runs goes on, what waits waits for another object of that name.
+    #: Its object is deleted: running pods continue, pending ones wait for a new object.
     DRAINING = "Draining"
 
 
 class Headroom(NamedTuple):
-    """What may still start in a queue."""
+    """Capacity that the limits on the path of a queue leave."""
 
-    #: By column; a column that is not named has no limit.
+    #: Remaining amounts by column; an absent column has no limit.
     left: Mapping[int, int]
-    #: Units that may start, above those that run; infinity for any number.
+    #: Number of further units that may start; infinity for no limit.
     units: float
-    #: Nothing may start, however little.
+    #: No unit may start, whatever its size.
     closed: bool = False
 
     def admits(self, least: Amounts, fresh: bool) -> bool:
-        """Whether so much may start, as one more unit or as part of one that runs."""
+        """Whether these amounts may start, as a new unit (``fresh``) or in a running one."""
         if self.closed or (fresh and self.units < 1):
             return False
         left = self.left
@@ -46,14 +46,13 @@ class Headroom(NamedTuple):
 
 
 class QueueBranch:
-    """One queue in the tree, with all that are part of it."""
+    """One queue in the tree, with the usage of its subtree."""
 
     __slots__ = (
         "between",
         "children",
         "freed",
         "guarantee",
-        "holds",
         "is_limited",
         "limit",
         "most_units",
@@ -62,9 +61,10 @@ class QueueBranch:
         "own",
         "parent",
         "path",
+        "position",
+        "reclaims",
         "resource",
         "running",
-        "seat",
         "state",
         "used",
         "weight",
@@ -72,58 +72,58 @@ class QueueBranch:
     )
 
     def __init__(self, name: str, number: int, parent: "QueueBranch | None") -> None:
-        """Start with nothing held, no guarantee and no limit."""
+        """Start with no usage, no guarantee and no limit."""
         #: Name of the queue.
         self.name: str = name
-        #: Order of making; breaks ties.
+        #: Creation order; breaks ties.
         self.number: int = number
-        #: What it is part of; ``None`` for the root.
+        #: Its parent; ``None`` for the root.
         self.parent: QueueBranch | None = parent
-        #: It and all that it is part of, the root last.
+        #: The queue and its ancestors, the root last.
         self.path: tuple[QueueBranch, ...] = (self,) if parent is None else (self, *parent.path)
-        #: What is part of it.
+        #: Its child queues.
         self.children: list[QueueBranch] = []
-        #: Where units of its own wait, once it has children; ``None`` before.
+        #: Leaf for its own units, created when a queue with children has some; else ``None``.
         self.own: QueueBranch | None = None
-        #: Its share among its siblings.
+        #: Its share relative to its siblings.
         self.weight: float = 1.0
-        #: Its share of single resources, by column, where that is another.
+        #: Its weight for single resources, by column, where it differs from ``weight``.
         self.weights: Mapping[int, float] = NO_WEIGHTS
-        #: Whose turn it is between its children.
+        #: Policy between its children.
         self.between: SiblingPolicy = SiblingPolicy.WEIGHT
-        #: Column that ``SiblingPolicy.FAIR_SHARE`` counts; -1 for none.
+        #: Column that ``SiblingPolicy.FAIR_SHARE`` measures; -1 for none.
         self.resource: int = -1
-        #: What it gets back, by column; zeros are left out.
+        #: Reclaimable amounts by column, without zeros.
         self.guarantee: Mapping[int, int] = NO_AMOUNTS
-        #: What it never exceeds, by column.
+        #: Maximum amounts by column.
         self.limit: Mapping[int, int] = NO_AMOUNTS
-        #: Units that may run at once.
+        #: Maximum number of running units.
         self.most_units: float = inf
-        #: What claims and promises hold below it, by column.
+        #: Claims and promises in its subtree, by column.
         self.used: dict[int, int] = {}
-        #: Whether anything is refused because of it.
+        #: Whether it can refuse a unit.
         self.is_limited: bool = False
-        #: Units of which something is held or promised.
+        #: Units with a claim or promise in its subtree.
         self.running: int = 0
-        #: Reclaims for which its pods leave: it starts nothing that it is not owed itself.
-        self.holds: int = 0
-        #: Counts what was given back, where it has a limit: who was refused may try again.
+        #: Reclaims that evict its pods: until they end it starts only guaranteed work.
+        self.reclaims: int = 0
+        #: Number of refunds while it is limited: a change lets refused units retry.
         self.freed: int = 0
-        #: Whether it gives anything out.
+        #: Whether its units start.
         self.state: QueueState = QueueState.OPEN
-        #: Where it stands in the turns; theirs to use.
-        self.seat: object = None
+        #: Position in the turns; owned by the turns.
+        self.position: object = None
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing more starts in it; queues that are part of it go on by themselves."""
-        if self.holds and not self.is_below_guarantee:
+        """Whether none of its own units may start; its children are judged separately."""
+        if self.reclaims and not self.is_below_guarantee:
             return True
         return self.state is QueueState.DRAINING and not self.children
 
     @property
     def is_below_guarantee(self) -> bool:
-        """Whether it holds less of everything that it is guaranteed than that."""
+        """Whether its usage is below its guarantee in every guaranteed resource."""
         guarantee = self.guarantee
         if not guarantee:
             return False
@@ -131,73 +131,73 @@ class QueueBranch:
         return all(used.get(column, 0) < amount for column, amount in guarantee.items())
 
     def note_limits(self) -> bool:
-        """Look again whether anything is refused because of it."""
+        """Recompute ``is_limited``."""
         drains = self.state is QueueState.DRAINING and not self.children
         counts = bool(self.limit) or self.most_units < inf
-        self.is_limited = counts or drains or self.holds > 0
+        self.is_limited = counts or drains or self.reclaims > 0
         return self.is_limited
 
-    def narrow(self, room: Headroom | None) -> Headroom | None:
-        """What may still start here, where so much may start above."""
+    def narrow(self, headroom: Headroom | None) -> Headroom | None:
+        """Headroom here, from the headroom of its ancestors (``None`` for no limit)."""
         if not self.is_limited:
-            return room
+            return headroom
         used = self.used
-        left = dict(room.left) if room is not None else {}
+        left = dict(headroom.left) if headroom is not None else {}
         for column, amount in self.limit.items():
             mine = amount - used.get(column, 0)
             left[column] = min(left.get(column, mine), mine)
         units, closed = self.most_units - self.running, self.is_closed
-        if room is None:
+        if headroom is None:
             return Headroom(left, units, closed)
-        return Headroom(left, min(units, room.units), closed or room.closed)
+        return Headroom(left, min(units, headroom.units), closed or headroom.closed)
 
 
 class QueueTree:
-    """Every queue in its place, with what is held."""
+    """All queues with their usage."""
 
-    def __init__(self, pool: PoolView, queues: Iterable[QueueConfig] = ()) -> None:
-        """A tree of these queues, of which none holds anything."""
-        #: All queues together.
+    def __init__(self, pool: PoolView, queues: Iterable[QueueShape] = ()) -> None:
+        """Build a tree of these queues without usage; ``pool`` maps names to columns."""
+        #: The root: the sum of all queues.
         self.root: QueueBranch = QueueBranch(ROOT, 0, None)
         self._made = 0
-        #: Queues whose usage has changed since somebody last looked.
+        #: Queues whose usage has changed; the turns clear it.
         self.changed: set[QueueBranch] = set()
-        #: Queues that have given something back, or whose limits have changed, since then.
+        #: Queues with a refund or a changed limit; the turns clear it.
         self.freed: set[QueueBranch] = set()
-        #: What was not taken as written, by queue.
+        #: Rejected settings as messages, by queue.
         self.faults: Mapping[str, tuple[str, ...]] = {}
-        #: Whether any queue limits what may start.
+        #: Whether any queue is limited.
         self.any_limits: bool = False
-        #: Whether any queue is guaranteed anything.
+        #: Whether any queue has a guarantee.
         self.any_guarantees: bool = False
-        #: Counts how often it was laid out anew.
+        #: Number of rebuilds.
         self.epoch: int = 0
         self._pool = pool
         self._branches: dict[str, QueueBranch] = {ROOT: self.root}
         self._leaves: dict[str, QueueBranch] = {}
-        #: Pieces of claims and promises, by queue and unit.
+        #: Number of claims and promises, by queue and unit.
         self._pieces: dict[str, dict[str, int]] = {}
-        #: What is held or promised, by queue: what a new tree starts from.
+        #: Claims and promises by queue; a rebuilt tree starts from them.
         self._held: dict[str, dict[int, int]] = {}
-        self._holds: dict[str, int] = {}
-        #: How many queues refuse anything.
+        self._reclaims: dict[str, int] = {}
+        #: Number of limited queues.
         self._limiting = 0
         self.arrange(queues)
 
-    # ------------------------------------------------------------ its shape
+    # ------------------------------------------------------------ structure
 
     def arrange(
         self,
-        queues: Iterable[QueueConfig],
+        queues: Iterable[QueueShape],
         between: SiblingPolicy = SiblingPolicy.WEIGHT,
         resource: str = "cpu",
     ) -> None:
-        """Lay the tree out anew; what is held stays held.
+        """Rebuild the tree from new settings; usage is preserved.
 
         Args:
-            queues: all queues that have settings.
-            between: whose turn it is between queues that stand beside one another.
-            resource: what fair share counts there.
+            queues: settings of all configured queues.
+            between: policy between the top-level queues.
+            resource: the resource that fair share measures between them.
         """
         by_name = {queue.name: queue for queue in queues}
         layout = build_hierarchy(by_name.values())
@@ -215,9 +215,9 @@ class QueueTree:
             self._branches[parent].children.append(branch)
         for name, branch in self._branches.items():
             if name in by_name:
-                self._settle(branch, by_name[name], layout)
-        for name, count in self._holds.items():
-            self.leaf(name).holds = count
+                self._configure(branch, by_name[name], layout)
+        for name, count in self._reclaims.items():
+            self.leaf(name).reclaims = count
         self._note_limits()
         self.any_guarantees = any(branch.guarantee for branch in self._branches.values())
         self.changed, self.freed = set(), set()
@@ -228,13 +228,13 @@ class QueueTree:
             for branch in self.leaf(name).path:
                 branch.running += len(units)
 
-    def _settle(self, branch: QueueBranch, config: QueueConfig, layout: QueueHierarchy) -> None:
-        """Give a branch its settings."""
+    def _configure(self, branch: QueueBranch, config: QueueShape, layout: QueueHierarchy) -> None:
+        """Apply settings to a branch."""
         branch.weight = config.weight
         if config.weights:
             branch.weights = {self._pool.column(n): w for n, w in config.weights.items()}
-        if branch is not self.root or between_of(config.policy) is not SiblingPolicy.WEIGHT:
-            branch.between = between_of(config.policy)
+        if branch is not self.root or config.siblings is not SiblingPolicy.WEIGHT:
+            branch.between = config.siblings
             counts = branch.between is SiblingPolicy.FAIR_SHARE
             branch.resource = self._pool.column(config.resource) if counts else -1
         branch.limit = self._columns(config.limit)
@@ -249,7 +249,7 @@ class QueueTree:
         return dict(self._pool.count(name, amount) for name, amount in amounts.items())
 
     def leaf(self, name: str) -> QueueBranch:
-        """Where units of a queue wait; a queue without settings stands beside the others."""
+        """The branch of a queue's own units; an unknown queue becomes a top-level queue."""
         found = self._leaves.get(name)
         if found is None:
             found = self._leaves[name] = self._find_leaf(name)
@@ -269,12 +269,12 @@ class QueueTree:
             self.any_limits = self._limiting > 0
         return branch.own
 
-    def hold(self, queue: str, sign: int) -> None:
-        """A reclaim that takes pods of a queue begins, or is over."""
+    def count_reclaim(self, queue: str, sign: int) -> None:
+        """Record the start (+1) or end (-1) of a reclaim that evicts pods of a queue."""
         leaf = self.leaf(queue)
         was = leaf.is_limited
-        leaf.holds += sign
-        self._holds[queue] = leaf.holds
+        leaf.reclaims += sign
+        self._reclaims[queue] = leaf.reclaims
         leaf.note_limits()
         self._limiting += leaf.is_limited - was
         self.any_limits = self._limiting > 0
@@ -285,7 +285,7 @@ class QueueTree:
         self.any_limits = self._limiting > 0
 
     def _every(self) -> Iterator[QueueBranch]:
-        """Every queue, with the places of own units."""
+        """All branches, including leaves for own units."""
         for branch in self._branches.values():
             yield branch
             if branch.own is not None:
@@ -296,17 +296,17 @@ class QueueTree:
         return QueueBranch(name, self._made, parent)
 
     def find(self, name: str) -> QueueBranch | None:
-        """A queue with all that are part of it, or ``None``."""
+        """The branch of a queue, or ``None``."""
         return self._branches.get(name)
 
     def __iter__(self) -> Iterator[QueueBranch]:
-        """Every queue that is known, the root first, parents before their queues."""
+        """All known queues, the root first, parents before children."""
         return iter(self._branches.values())
 
-    # ------------------------------------------------------------ what is held
+    # ------------------------------------------------------------ usage
 
     def charge(self, queue: str, unit: str, amounts: Amounts) -> None:
-        """A unit of a queue got a claim, or a promise."""
+        """Add a claim or promise of a unit to its queue and all ancestors."""
         held = self._held.setdefault(queue, {})
         for column, amount in amounts:
             held[column] = held.get(column, 0) + amount
@@ -320,7 +320,7 @@ class QueueTree:
             self.freed.add(leaf)
 
     def refund(self, queue: str, unit: str, amounts: Amounts) -> None:
-        """A claim or a promise has ended; with the amounts with which it was charged."""
+        """Remove a claim or promise with the amounts of its charge."""
         held = self._held[queue]
         for column, amount in amounts:
             held[column] -= amount
@@ -350,19 +350,19 @@ class QueueTree:
     # ------------------------------------------------------------ reading
 
     def runs(self, queue: str, unit: str) -> bool:
-        """Whether something of a unit is held or promised."""
+        """Whether a unit has a claim or promise."""
         return unit in self._pieces.get(queue, ())
 
     def runs_any(self, queue: str) -> bool:
-        """Whether anything of a queue's own units is held or promised."""
+        """Whether a unit of the queue itself has a claim or promise."""
         return bool(self._pieces.get(queue))
 
     def held(self, queue: str) -> Mapping[int, int]:
-        """What the units of a queue itself hold or were promised, by column."""
+        """Claims and promises of the queue's own units, by column."""
         return self._held.get(queue, NO_AMOUNTS)
 
-    def room(self, queue: str) -> Headroom | None:
-        """What may still start in a queue; ``None`` where nothing limits it."""
+    def headroom(self, queue: str) -> Headroom | None:
+        """Capacity that the limits on a queue's path leave; ``None`` without limits."""
         if not self.any_limits:
             return None
         found: Headroom | None = None
@@ -370,8 +370,8 @@ class QueueTree:
             found = branch.narrow(found)
         return found
 
-    def over(self) -> dict[str, dict[int, int]]:
-        """How far queues are above their limits, by column: a limit was lowered, others bound."""
+    def over_limits(self) -> dict[str, dict[int, int]]:
+        """Excess over limits by queue and column, after a limit was lowered or others bound."""
         found: dict[str, dict[int, int]] = {}
         for name, branch in self._branches.items():
             over = {c: branch.used.get(c, 0) - most for c, most in branch.limit.items()}

@@ -1,49 +1,49 @@
-"""The tree that queues ask for, made sound: who is part of whom, and what each is guaranteed.
+"""Validation of the tree of queues: parents and guarantees that are consistent.
 
-What contradicts itself is no reason to stop: every queue gets a place and a guarantee that can be
-kept, and a sentence on the queue says what was not taken as written. A queue that is part of
-itself, or of one that does not exist, stands beside the others; a guarantee above the parent's is
-cut to it; guarantees that add up to more than the parent's are each cut in proportion.
+Contradictory settings do not stop scheduling: every queue gets a valid parent and a guarantee that
+can be met, and a message on the queue names each setting that was changed. A queue in a cycle, or
+with an unknown parent, becomes a top-level queue; a guarantee above the parent's is reduced to it;
+guarantees that exceed the parent's together are reduced in proportion.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from stretto.api.wire.quantity import format_amount
-from stretto.control.queues.config import ROOT, QueueConfig
+from stretto.state.queues.shape import ROOT, QueueShape
 
 DEEPEST: Final = 32
-"""Levels of the tree: no organisation has more, and each costs a step of every decision."""
+"""Maximum depth of the tree: more than any organisation has; each level costs time."""
 
 Guarantee = Mapping[str, int]
-"""Amounts as the engine counts them, by resource."""
+"""Amounts by resource, in engine units."""
 
 
 class QueueHierarchy(NamedTuple):
-    """A sound tree."""
+    """A valid tree."""
 
-    #: Parent by queue, parents before their queues; the root has none and is left out.
+    #: Parent by queue, parents before children; without the root.
     parents: dict[str, str]
-    #: What each queue is guaranteed, the root left out.
+    #: Guarantee of each queue; without the root.
     guarantees: dict[str, dict[str, int]]
-    #: What was not taken as written, by queue.
+    #: Changed settings as messages, by queue.
     faults: dict[str, tuple[str, ...]]
 
 
-def build_hierarchy(queues: Iterable[QueueConfig]) -> QueueHierarchy:
-    """The tree of these queues; of two with one name the later counts."""
-    return _HierarchyDraft({queue.name: queue for queue in queues}).layout()
+def build_hierarchy(queues: Iterable[QueueShape]) -> QueueHierarchy:
+    """The valid tree of these queues; the last of several with one name counts."""
+    return _HierarchyDraft({queue.name: queue for queue in queues}).build()
 
 
 class _HierarchyDraft:
-    """One laying-out."""
+    """Work state of one validation."""
 
-    def __init__(self, queues: Mapping[str, QueueConfig]) -> None:
+    def __init__(self, queues: Mapping[str, QueueShape]) -> None:
         self._queues = queues
         self._faults: dict[str, list[str]] = {}
         self._children: dict[str, list[str]] = {}
 
-    def layout(self) -> QueueHierarchy:
+    def build(self) -> QueueHierarchy:
         parents = self._parents()
         order = self._top_down(parents)
         wanted = self._wanted(order, parents)
@@ -57,49 +57,49 @@ class _HierarchyDraft:
     def _fault(self, name: str, text: str) -> None:
         self._faults.setdefault(name, []).append(text)
 
-    # ------------------------------------------------------------ who is part of whom
+    # ------------------------------------------------------------ parents
 
     def _parents(self) -> dict[str, str]:
-        """The parent of every queue but the root; none is part of itself."""
+        """The parent of every queue but the root, without cycles."""
         found = {name: self._parent(queue) for name, queue in self._queues.items() if name != ROOT}
         root = self._queues.get(ROOT)
         if root is not None and root.parent:
-            text = f"spec.parent: got {root.parent!r}, expected none: all queues are part of {ROOT}"
+            text = f"spec.parent: got {root.parent!r}, expected none: {ROOT} is the top of the tree"
             self._fault(ROOT, text)
-        sound: set[str] = {ROOT}
+        valid: set[str] = {ROOT}
         for name in found:
-            path = list(_upwards(name, found, sound))
+            path = list(_upwards(name, found, valid))
             if path and path[-1] in path[:-1]:
-                circle = path[path.index(path[-1]) : -1]
-                self._break_cycles(circle, found)
-            sound.update(path)
+                cycle = path[path.index(path[-1]) : -1]
+                self._break_cycle(cycle, found)
+            valid.update(path)
         return found
 
-    def _parent(self, queue: QueueConfig) -> str:
+    def _parent(self, queue: QueueShape) -> str:
         if not queue.parent or queue.parent in self._queues:
             return queue.parent or ROOT
         if queue.parent != ROOT:
             self._fault(
                 queue.name,
                 f"spec.parent: got {queue.parent!r}, but there is no such queue; "
-                "it stands beside the others until there is",
+                "the queue is a top-level queue until it exists",
             )
         return ROOT
 
-    def _break_cycles(self, circle: list[str], parents: dict[str, str]) -> None:
-        """Queues that are part of one another stand beside the others."""
-        for name in circle:
-            at = circle.index(name)
-            way = " -> ".join([*circle[at:], *circle[:at], name])
+    def _break_cycle(self, cycle: list[str], parents: dict[str, str]) -> None:
+        """Make the queues of a cycle top-level queues."""
+        for name in cycle:
+            at = cycle.index(name)
+            path = " -> ".join([*cycle[at:], *cycle[:at], name])
             self._fault(
                 name,
-                f"spec.parent: {way} is a circle; each of them stands beside the others until "
-                "one names another parent",
+                f"spec.parent: {path} is a cycle; each of them is a top-level queue until one of "
+                "them names another parent",
             )
             parents[name] = ROOT
 
     def _top_down(self, parents: dict[str, str]) -> list[str]:
-        """Queues, each after its parent; what lies too deep is moved up."""
+        """Queues, each after its parent; a queue below the maximum depth is moved up."""
         below: dict[str, list[str]] = {}
         for name, parent in parents.items():
             below.setdefault(parent, []).append(name)
@@ -110,18 +110,18 @@ class _HierarchyDraft:
                 parent = above
                 if depth[parent] >= DEEPEST:
                     parent = parents[name] = parents[above]
-                    text = f"spec.parent: {above} is {DEEPEST} levels deep, as deep as it goes"
-                    self._fault(name, f"{text}; it is part of {parent} instead")
+                    text = f"spec.parent: {above} is {DEEPEST} levels deep, the maximum"
+                    self._fault(name, f"{text}; the parent is {parent} instead")
                 depth[name] = depth[parent] + 1
                 self._children.setdefault(parent, []).append(name)
                 order.append(name)
                 line.append(name)
         return order
 
-    # ------------------------------------------------------------ what each is guaranteed
+    # ------------------------------------------------------------ guarantees
 
     def _wanted(self, order: list[str], parents: Mapping[str, str]) -> dict[str, dict[str, int]]:
-        """What each asks to be guaranteed; who says nothing of a resource, what its queues ask."""
+        """The guarantee of each queue; for a resource it does not name, its children's sum."""
         wanted: dict[str, dict[str, int]] = {name: {} for name in order}
         for name in reversed(order):
             queue, mine = self._queues[name], wanted[name]
@@ -144,7 +144,7 @@ class _HierarchyDraft:
         granted: dict[str, dict[str, int]],
         wanted: Mapping[str, dict[str, int]],
     ) -> None:
-        """Grant the queues of one what they ask, within what it has itself."""
+        """Grant the children of a queue their guarantees, within its own."""
         children = self._children.get(name, [])
         for child in children:
             granted[child] = dict(wanted[child])
@@ -160,7 +160,7 @@ class _HierarchyDraft:
     def _cut(
         self, name: str, resource: str, most: int, granted: Mapping[str, dict[str, int]]
     ) -> None:
-        """Cut what the queues of one are guaranteed to what it has; amounts change in place."""
+        """Reduce the children's guarantees, in place, to what their parent has."""
         for child, amounts in granted.items():
             if amounts.get(resource, 0) > most:
                 whose = f"its parent {name} has {_text(resource, most)}"
@@ -172,19 +172,19 @@ class _HierarchyDraft:
             return
         self._fault(
             name,
-            f"spec.guarantee.{resource}: its queues are guaranteed {_text(resource, total)} "
-            f"together, it has {_text(resource, most)}; each is counted in proportion until they "
-            "add up",
+            f"spec.guarantee.{resource}: its child queues are guaranteed {_text(resource, total)} "
+            f"together, but it has {_text(resource, most)}; each guarantee is reduced in "
+            "proportion",
         )
         for amounts in granted.values():
             if resource in amounts:
                 amounts[resource] = amounts[resource] * most // total
 
 
-def _upwards(name: str, parents: Mapping[str, str], sound: set[str]) -> Iterator[str]:
-    """A queue and those above it, up to what is sound or to the first that comes twice."""
+def _upwards(name: str, parents: Mapping[str, str], valid: set[str]) -> Iterator[str]:
+    """A queue and its ancestors, up to a valid one or to the first repetition."""
     seen: set[str] = set()
-    while name not in sound:
+    while name not in valid:
         yield name
         if name in seen:
             return
@@ -194,7 +194,7 @@ def _upwards(name: str, parents: Mapping[str, str], sound: set[str]) -> Iterator
 
 def _above(resource: str, amount: int, than: str) -> str:
     got = _text(resource, amount)
-    return f"spec.guarantee.{resource}: got {got}, but {than}; so much is counted"
+    return f"spec.guarantee.{resource}: got {got}, but {than}, which is used instead"
 
 
 def _text(resource: str, amount: int) -> str:

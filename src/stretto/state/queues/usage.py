@@ -1,11 +1,11 @@
-"""Usage: what each queue holds by its live claims, kept row by row, exactly.
+"""Usage: the exact amounts that each queue holds by its live claims, row by row.
 
-A pod counts for its queue from the moment its claim is granted until it ends or the claim is given
-back. Whoever hears of a row calls ``look``, which compares the row as it is with what was charged
-for it; so it does not matter in which order, or how often, news of a claim comes. Pods at a shard
-are promised to their queue meanwhile, so that a round of handing out sees its own hand-outs.
+A pod counts for its queue from the grant of its claim until it ends or the claim is withdrawn.
+``look`` compares the current state of rows with what was charged for them, so neither the order
+nor the number of notifications matters. Pods that are dispatched but not yet answered are promised
+to their queue, so one round of dispatch sees its own effect.
 
-Only planes that share by usage, or backfill, keep it; the others do not pay for it.
+Only planes that share by usage, or use backfill, keep it.
 """
 
 from collections import Counter
@@ -15,14 +15,13 @@ from typing import Final
 
 import msgspec
 
-from stretto.control.queues.backfill import BackfillReservation, EndTimes
-from stretto.control.queues.by_request import NOT_NOW, Longest, UnitDemand
-from stretto.control.queues.orders import NEVER, micros
-from stretto.control.queues.tree import QueueTree
 from stretto.state.queries.pool import Amounts, PoolView
-from stretto.state.rows.lifecycle import PodState, UnitState
+from stretto.state.queues.demand import UnitDemand
+from stretto.state.queues.end_times import NEVER, EndTimes, micros
+from stretto.state.queues.shares import QueueShares
+from stretto.state.queues.tree import QueueTree
+from stretto.state.rows.lifecycle import PodState
 from stretto.state.rows.pods import Pods
-from stretto.state.rows.shares import QueueShares
 from stretto.state.work.changes import ClusterChanges, PodDeparture
 from stretto.state.work.units import Unit, Units
 
@@ -32,60 +31,60 @@ _ON_NODES: Final = frozenset(
 
 
 class ChargedAmounts(msgspec.Struct, frozen=True, gc=False):
-    """What was charged for one row."""
+    """The charge for one row."""
 
-    #: The queue that it was charged to.
+    #: The charged queue.
     queue: str
-    #: The unit that it was charged for: the key of one of several pods, else the pod's uid.
+    #: The charged unit: its key, or the pod's uid for a pod outside a unit.
     unit: str
-    #: What it holds.
+    #: The charged amounts.
     amounts: Amounts
     #: Serial of the pod.
     serial: int
-    #: When it is expected to end, in microseconds of the clock.
+    #: Expected end in microseconds of the clock.
     end: int
 
 
 class QueueUsage:
-    """Claims and promises by queue, and when claims are expected to end."""
+    """Claims and promises by queue, and the expected ends of claims."""
 
     def __init__(self, pods: Pods, units: Units, pool: PoolView) -> None:
-        """Start with nothing held."""
+        """Start without claims."""
         #: The cluster as one pool.
         self.pool = pool
-        #: The queues in their tree, with what each holds or was promised.
+        #: The tree of queues, charged with claims and promises.
         self.tree = QueueTree(pool)
-        #: What claims hold, by queue.
+        #: Claims by queue.
         self.claims = QueueShares()
-        #: What pods at shards may come to hold, by queue.
+        #: Promises (pods that are dispatched but not answered) by queue.
         self.promises = QueueShares()
-        #: What claims free when, as far as run times are known.
+        #: Amounts by expected end, for pods with a run time.
         self.ends = EndTimes()
         self._pods = pods
         self._units = units
         self._held: dict[int, ChargedAmounts] = {}
-        #: Rows that are charged, by queue, the oldest charge first.
+        #: Charged rows by queue, the oldest charge first.
         self._rows: dict[str, dict[int, None]] = {}
         self._sent: dict[Unit, tuple[str, Amounts]] = {}
 
     # ------------------------------------------------------------ claims
 
     def absorb(self, changes: ClusterChanges, now: float) -> None:
-        """Claims that a batch makes, changes or ends; an arrival may use the row of one gone."""
+        """Apply a batch of changes; departures first, because an arrival may reuse their row."""
         self.gone(changes.departures)
         self.look([arrival.row for arrival in changes.arrivals], now)
         for rows in (changes.bound, changes.released, changes.resized):
             self.look(rows, now)
 
     def look(self, rows: Iterable[int], now: float) -> None:
-        """Something was heard of these rows: charge new claims, refund those that are no more."""
+        """Compare rows with their charges: charge new claims, refund ended ones."""
         states, serials = self._pods.state, self._pods.serial
         for row in rows:
             held = self._held.get(row)
             here = int(states[row]) in _ON_NODES
             if held is not None:
                 same = held.serial == int(serials[row])
-                if here and same and held.amounts == self._asks(row):
+                if here and same and held.amounts == self._requests(row):
                     continue
                 self._refund(row, held)
                 if here and same:
@@ -98,28 +97,29 @@ class QueueUsage:
                 self._charge(row, queue, unit.key, _end(now, unit.duration))
 
     def found(self, row: int, queue: str, unit: str, duration: float) -> None:
-        """A pod was on a node when it was first seen, and asks for this queue."""
+        """Charge a pod of this queue that was already on a node when it was first seen."""
         if row not in self._held:
             end = _end(float(self._pods.since[row]), duration)
             self._charge(row, queue, unit or self._pods.uid[row], end)
 
     def gone(self, departures: Iterable[PodDeparture]) -> None:
-        """Pods have ended."""
+        """Refund pods that have ended."""
         for row, serial, _, _ in departures:
             held = self._held.get(row)
             if held is not None and held.serial == serial:
                 self._refund(row, held)
 
     def move(self, unit: Unit, queue: str) -> None:
-        """A unit goes on in another queue, and takes along what it holds if that has room for it.
+        """Move the charges of a unit to another queue, if its headroom admits them.
 
-        Else what was admitted counts where it was admitted: a new label is no way past a limit.
+        Otherwise they stay in the admitting queue: a label change does not bypass a limit.
         """
         rows = [row for row in unit.bound if row in self._held and self._held[row].queue != queue]
         sent = self._sent.get(unit)
-        room = self.tree.room(queue)
+        headroom = self.tree.headroom(queue)
         asked = _added(self._sum(rows), sent[1] if sent is not None else ())
-        if room is not None and not room.admits(asked, not self.tree.runs(queue, unit.key)):
+        fresh = not self.tree.runs(queue, unit.key)
+        if headroom is not None and not headroom.admits(asked, fresh):
             return
         for row in rows:
             held = self._held[row]
@@ -130,22 +130,22 @@ class QueueUsage:
             self._promise(unit, queue)
 
     def held(self) -> Mapping[int, ChargedAmounts]:
-        """Every row that is charged, for audits."""
+        """All charged rows, for audits."""
         return self._held
 
     # ------------------------------------------------------------ promises
 
     def promise(self, unit: Unit) -> None:
-        """Pods of a unit are at a shard: what it has there may soon be its queue's.
+        """Promise the dispatched pods of a unit to its queue.
 
-        Where some have been answered the rest stays promised to the queue that sent them.
+        If only some have been answered, the rest stays promised to the queue that sent them.
         """
         sent = self._sent.get(unit)
         self.back(unit)
         self._promise(unit, unit.queue if sent is None else sent[0])
 
     def back(self, unit: Unit) -> None:
-        """Nothing of a unit is at a shard any more."""
+        """Withdraw the promise of a unit: none of its pods is dispatched any more."""
         sent = self._sent.pop(unit, None)
         if sent is not None:
             self.promises.refund(*sent)
@@ -157,17 +157,17 @@ class QueueUsage:
         self.tree.charge(queue, unit.key, sent[1])
 
     def rows_of(self, queue: str) -> Iterable[int]:
-        """Rows that are charged to a queue's own units."""
+        """Rows charged to the queue itself."""
         return self._rows.get(queue, ())
 
     def sent(self) -> dict[Unit, str]:
-        """The queue to which each unit at a shard was promised something, for audits."""
+        """The promised queue of each dispatched unit, for audits."""
         return {unit: queue for unit, (queue, _) in self._sent.items()}
 
     # ------------------------------------------------------------ reading
 
     def demand(self, unit: Unit) -> UnitDemand:
-        """What a unit in its queue asks of the pool."""
+        """The demand of a pending unit."""
         pending = unit.pending
         least = pending[: max(unit.still_needed, 1)]
         most = self._sum(pending)
@@ -175,31 +175,24 @@ class QueueUsage:
         return UnitDemand(most if len(least) == len(pending) else self._sum(least), most, fresh)
 
     def may_start(self, unit: Unit) -> bool:
-        """Whether the limits of its queue leave room for a unit."""
-        room = self.tree.room(unit.queue)
-        if room is None:
+        """Whether the limits of its queue admit a unit."""
+        headroom = self.tree.headroom(unit.queue)
+        if headroom is None:
             return True
         asked = self.demand(unit)
-        return room.admits(asked.least, asked.fresh)
-
-    def limited(self, queue: str, longest: Longest) -> Longest:
-        """The longest run time of what may start, where the limits of a queue have a say too."""
-        room = self.tree.room(queue)
-        if room is None:
-            return longest
-        return lambda asked: longest(asked) if room.admits(asked.least, asked.fresh) else NOT_NOW
+        return headroom.admits(asked.least, asked.fresh)
 
     def within(self, unit: Unit, rows: Sequence[int]) -> Sequence[int]:
-        """The first of some pods of a unit, as many as the limits of its queue leave room for.
+        """The longest prefix of a unit's rows that the limits of its queue admit.
 
-        What the unit needs at once comes first, so it is among them when the unit may start.
+        The required pods of a unit come first, so they are included whenever the unit may start.
         """
-        room = self.tree.room(unit.queue)
-        if room is None or not room.left:
+        headroom = self.tree.headroom(unit.queue)
+        if headroom is None or not headroom.left:
             return rows
-        left, kept = dict(room.left), 0
+        left, kept = dict(headroom.left), 0
         for row in rows:
-            asked = self._asks(row)
+            asked = self._requests(row)
             if any(left.get(column, amount) < amount for column, amount in asked):
                 break
             for column, amount in asked:
@@ -208,19 +201,18 @@ class QueueUsage:
             kept += 1
         return rows[:kept]
 
-    def reserve(self, head: Unit, now: float) -> BackfillReservation:
-        """Keep for a head that was tried and failed what it needs."""
+    def uncommitted(self) -> dict[int, int]:
+        """Free amounts of the pool minus all promises, by column."""
         free = dict(self.pool.free())
         for queue in self.promises.queues():
             for column, amount in self.promises.usage(queue).items():
                 free[column] = free.get(column, 0) - amount
-        again = micros(head.not_before) if head.state is UnitState.BACKOFF else NEVER
-        return BackfillReservation(self.demand(head).least, free, self.ends, micros(now), again)
+        return free
 
     # ------------------------------------------------------------ one row
 
     def _charge(self, row: int, queue: str, unit: str, end: int) -> None:
-        held = ChargedAmounts(queue, unit, self._asks(row), int(self._pods.serial[row]), end)
+        held = ChargedAmounts(queue, unit, self._requests(row), int(self._pods.serial[row]), end)
         self._held[row] = held
         self._rows.setdefault(queue, {})[row] = None
         self.claims.charge(queue, held.amounts)
@@ -233,14 +225,14 @@ class QueueUsage:
         self.tree.refund(held.queue, held.unit, held.amounts)
         self.ends.remove(held.end, held.amounts)
 
-    def _asks(self, row: int) -> Amounts:
+    def _requests(self, row: int) -> Amounts:
         return self.pool.asks(int(self._pods.class_id[row]))
 
     def _sum(self, rows: Iterable[int]) -> Amounts:
-        """What these rows ask together, by column in order."""
+        """The sum of the rows' requests, sorted by column."""
         rows = tuple(rows)
         if len(rows) == 1:
-            return tuple(sorted(self._asks(rows[0])))
+            return tuple(sorted(self._requests(rows[0])))
         class_ids = self._pods.class_id
         total: dict[int, int] = {}
         for class_id, count in Counter(int(class_ids[row]) for row in rows).items():
@@ -257,5 +249,5 @@ def _added(one: Amounts, other: Amounts) -> Amounts:
 
 
 def _end(start: float, duration: float) -> int:
-    """When a pod that starts now is expected to end."""
+    """Expected end, in microseconds, of a pod that starts at ``start``."""
     return NEVER if duration == inf else micros(start) + micros(duration)

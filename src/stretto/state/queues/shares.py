@@ -1,7 +1,7 @@
-"""Shares: what the pods of each queue hold, by resource.
+"""Shares: the amounts that the pods of each queue hold, by resource.
 
-The exact sum over live claims, kept as claims come and go, so that fairness and quota read a number
-and never walk pods. Charge when a claim is made, refund when it ends, with the same amounts.
+The exact sums over live claims are updated with each claim, so fairness and quota read one number
+and never iterate over pods. Charge when a claim is made; refund the same amounts when it ends.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ Amounts = Iterable[tuple[int, int]]
 class DominantShare(NamedTuple):
     """The resource of which a queue holds the largest part."""
 
-    #: The part of the whole, 0 to 1 (more where the whole has shrunk).
+    #: Part of the capacity, 0 to 1 (above 1 after the cluster has shrunk).
     share: float
     #: Column of the resource; -1 when the queue holds nothing.
     column: int
@@ -24,11 +24,11 @@ NOTHING = DominantShare(0.0, -1)
 
 
 def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> DominantShare:
-    """The largest part of any resource that somebody holds (DRF's dominant share).
+    """The largest share over all resources (dominant share; DRF, Ghodsi et al., NSDI 2011).
 
     Args:
-        amounts: what is held, each column once.
-        capacity: what the cluster has, by column; what it has nothing of does not count.
+        amounts: held amounts, each column once.
+        capacity: capacity of the cluster by column; a column without capacity does not count.
     """
     best = NOTHING
     for column, amount in amounts:
@@ -41,7 +41,7 @@ def dominant(amounts: Amounts, capacity: Mapping[int, int]) -> DominantShare:
 
 
 class QueueShares:
-    """What each queue holds."""
+    """Held amounts by queue."""
 
     def __init__(self) -> None:
         """Start with nothing held."""
@@ -49,43 +49,43 @@ class QueueShares:
         self._pods: dict[str, int] = {}
 
     def charge(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
-        """A queue's pods, each with these amounts, got claims."""
+        """Add the claims of so many pods of a queue, each with these amounts."""
         used = self._used.setdefault(queue, {})
         for column, amount in amounts:
             used[column] = used.get(column, 0) + amount * pods
         self._pods[queue] = self._pods.get(queue, 0) + pods
 
     def refund(self, queue: str, amounts: Amounts, pods: int = 1) -> None:
-        """Claims of a queue's pods, each with these amounts, ended.
+        """Remove the claims of so many pods of a queue, each with these amounts.
 
         Raises:
-            ValueError: more would be given back than was charged; nothing has changed.
+            ValueError: the refund exceeds the charges; the state is unchanged.
         """
         used, given = self._used.get(queue, {}), list(amounts)
         if self._pods.get(queue, 0) < pods or any(
             used.get(column, 0) < amount * pods for column, amount in given
         ):
-            raise ValueError(f"queue {queue}: more is given back than was charged")
+            raise ValueError(f"queue {queue}: the refund exceeds the charges")
         for column, amount in given:
             used[column] -= amount * pods
         self._pods[queue] -= pods
 
     def used(self, queue: str, column: int) -> int:
-        """How much of a resource a queue's pods hold, exactly."""
+        """The exact amount of a resource that a queue's pods hold."""
         return self._used.get(queue, {}).get(column, 0)
 
     def pods(self, queue: str) -> int:
-        """How many pods of a queue hold something."""
+        """The number of pods of a queue with a claim."""
         return self._pods.get(queue, 0)
 
     def usage(self, queue: str) -> Mapping[int, int]:
-        """Everything a queue's pods hold, by column; zeros are left out."""
+        """All amounts that a queue's pods hold, by column; zeros are omitted."""
         return {column: amount for column, amount in self._used.get(queue, {}).items() if amount}
 
     def queues(self) -> list[str]:
-        """Queues that hold, or held, something."""
+        """Queues that hold or have held something."""
         return list(self._used)
 
     def dominant(self, queue: str, capacity: Mapping[int, int]) -> DominantShare:
-        """The largest part of any resource that a queue holds."""
+        """The dominant share of a queue."""
         return dominant(self._used.get(queue, {}).items(), capacity)
