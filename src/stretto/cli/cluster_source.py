@@ -17,7 +17,7 @@ from stretto.cli import options
 from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
-    from stretto.plane_copy import StoreState
+    from stretto.plane.copy import StoreState
     from stretto.stores.store import Store
 
 PATIENCE: Final = 6.0
@@ -155,7 +155,7 @@ def state_in(
     """
     from stretto.framework.profile.load import known_rules
     from stretto.framework.profile.profile import load_profile
-    from stretto.plane_copy import PlaneSettings, StoreState
+    from stretto.plane.copy import PlaneSettings, StoreState
     from stretto.sim.history.clusters import listed
     from stretto.sim.setup import chosen_source
 

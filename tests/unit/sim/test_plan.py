@@ -14,7 +14,7 @@ from stretto.explain.why.scene import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.inputs.objects.relations import InputObject
-from stretto.plane_copy import PlaneCopy, SchedulingRules, StoreState
+from stretto.plane.copy import PlaneCopy, SchedulingRules, StoreState
 from stretto.sim.history.plan import PlanReport, plan
 from stretto.sim.history.state_source import state_of
 from stretto.state.rows.lifecycle import PodState, UnitState

@@ -27,7 +27,7 @@ from stretto.inputs.objects.recordings import (
     load_recording,
 )
 from stretto.inputs.objects.redaction import redacted
-from stretto.plane_copy import PlaneSettings, SchedulingRules
+from stretto.plane.copy import PlaneSettings, SchedulingRules
 from stretto.sim.history.histories import ReplayHistory, history_of
 from stretto.sim.history.recording import RECORDED, RecordingSession, kinds_of
 from stretto.sim.history.replay import Replay, ReplayResult, recorded_waits

@@ -70,7 +70,7 @@ def defragment(common: CommandContext, asked: DefragmentOptions) -> None:
     hold. The table shows how the room lies before and after.
     """
     from stretto.control.controllers.rescheduler import Rescheduler
-    from stretto.plane_copy import PlaneCopy, SchedulingRules
+    from stretto.plane.copy import PlaneCopy, SchedulingRules
     from stretto.sim.history.state_source import state_of
     from stretto.state.work.rescheduling import ReschedulingGoal
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stretto.explain.why.inquiry import NearFacts
     from stretto.explain.why.scene import Scene
     from stretto.explain.why.why import Explanation, NodeChoice, NodeExplanation
-    from stretto.plane_copy import StoreState
+    from stretto.plane.copy import StoreState
 
 #: Reasons and nodes that are listed without ``-v``.
 SHOWN = 5
@@ -114,7 +114,7 @@ def _stored(
     """The scene of a store or cluster: a plane looks at a copy, and places what it can."""
     from stretto.explain.why.queues import with_implicit_queues
     from stretto.explain.why.scene import live_scene
-    from stretto.plane_copy import PlaneCopy, SchedulingRules
+    from stretto.plane.copy import PlaneCopy, SchedulingRules
     from stretto.sim.history.state_source import state_of
 
     if asked.reads_cluster:
@@ -179,7 +179,7 @@ def _show_when(
     console: Console, asked: ExplainOptions, state: "StoreState"
 ) -> dict[str, float | None]:
     """Seconds until the pod's unit starts or is given up; ``None`` where that is not to be seen."""
-    from stretto.plane_copy import PlaneCopy, SchedulingRules
+    from stretto.plane.copy import PlaneCopy, SchedulingRules
     from stretto.sim.history.forecast import forecast
 
     told: dict[str, float | None] = {"expected_start_s": None, "expected_timeout_s": None}

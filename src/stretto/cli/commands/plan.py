@@ -15,7 +15,7 @@ from stretto.cli.options import CommandContext
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.plane_copy import SchedulingRules, StoreState
+    from stretto.plane.copy import SchedulingRules, StoreState
     from stretto.sim.history.plan import PlanReport
 
 #: Pods that are listed without ``-v``.
@@ -80,7 +80,7 @@ def plan(common: CommandContext, asked: PlanOptions) -> None:
     import msgspec
 
     from stretto.inputs.objects.manifests import ManifestOptions, load_objects
-    from stretto.plane_copy import SchedulingRules
+    from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.plan import SCHEMA, nodes_of
     from stretto.sim.history.plan import plan as tried
     from stretto.sim.history.state_source import state_of
@@ -108,7 +108,7 @@ def plan(common: CommandContext, asked: PlanOptions) -> None:
 
 def _rules(state: "StoreState", asked: PlanOptions) -> "SchedulingRules":
     """The state's own rules, or those that were asked for."""
-    from stretto.plane_copy import SchedulingRules
+    from stretto.plane.copy import SchedulingRules
     from stretto.sim.setup import chosen_source
 
     source = chosen_source(state.profile, asked.policy, asked.profile, asked.plugin)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stretto.control.dispatcher.usage_report import QueueFacts
     from stretto.explain.metrics.shards import ShardFacts
     from stretto.explain.records.recorder import StepBatch
-    from stretto.plane_copy import PlaneCopy
+    from stretto.plane.copy import PlaneCopy
 
 #: Resources that are shown without ``-v``: who wants all of them reads the JSON.
 SHOWN = ("cpu", "memory", "nvidia.com/gpu")
@@ -71,7 +71,7 @@ def queues(common: CommandContext, asked: QueuesOptions) -> None:
 
 def _copy(common: CommandContext, asked: QueuesOptions) -> "PlaneCopy":
     """A plane that has looked at the state, and decided nothing."""
-    from stretto.plane_copy import PlaneCopy
+    from stretto.plane.copy import PlaneCopy
     from stretto.sim.history.state_source import state_of
 
     asked.check("STATE", asked.state)

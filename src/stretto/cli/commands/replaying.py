@@ -198,7 +198,7 @@ class _ReplaySide(NamedTuple):
 def _replay(common: CommandContext, asked: WhatIfOptions, side: _ReplaySide) -> "ReplayResult":
     """One side."""
     from stretto.cli.commands.plugins import tell, warn_unused
-    from stretto.plane_copy import PlaneSettings, SchedulingRules
+    from stretto.plane.copy import PlaneSettings, SchedulingRules
     from stretto.sim.history.replay import Replay
     from stretto.sim.setup import chosen_source
 

@@ -19,7 +19,7 @@ from stretto.cli.options import CommandContext
 
 if TYPE_CHECKING:
     from stretto.inputs.scenario.schema import Scenario
-    from stretto.plane_copy import SchedulingRules
+    from stretto.plane.copy import SchedulingRules
     from stretto.sim.counters import StepCounters
     from stretto.sim.real_time import LiveRun, RunSample
     from stretto.sim.report import RunReport
@@ -111,7 +111,7 @@ def run(common: CommandContext, asked: RunOptions) -> None:
     from stretto.inputs.scenario.checks import check_scenario
     from stretto.inputs.scenario.feed import materialise
     from stretto.inputs.scenario.read import load_scenario
-    from stretto.plane_copy import SchedulingRules
+    from stretto.plane.copy import SchedulingRules
     from stretto.sim.counters import StepCounters
     from stretto.sim.feeder import Feeder
     from stretto.sim.real_time import LiveRun

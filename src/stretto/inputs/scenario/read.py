@@ -16,10 +16,7 @@ from stretto.inputs.neutral.files import read_text
 from stretto.inputs.neutral.strict import strict
 from stretto.inputs.scenario.checks import check_scenario
 from stretto.inputs.scenario.format_keys import file_type
-from stretto.inputs.scenario.schema import (
-    Scenario,
-    ScenarioFile,
-)
+from stretto.inputs.scenario.schema import Scenario, ScenarioFile
 
 MAX_SCENARIO_BYTES: Final = 8 << 20
 """Size of a scenario with ten thousand workloads; bulk data belongs in traces and manifests."""

@@ -1,4 +1,4 @@
-"""The state that a command line names, for a plane on a copy (``stretto.plane_copy``).
+"""The state that a command line names, for a plane on a copy (``stretto.plane.copy``).
 
 A state is the end of a run by its record, a durable store on disk, or the end of a scenario that
 runs in virtual time first.
@@ -16,7 +16,7 @@ from stretto.explain.records.record_file import RecordFile
 from stretto.explain.records.records import RunRecords
 from stretto.inputs.scenario.feed import materialise
 from stretto.inputs.scenario.read import load_scenario
-from stretto.plane_copy import PlaneSettings, SchedulingRules, StoreState
+from stretto.plane.copy import PlaneSettings, SchedulingRules, StoreState
 from stretto.sim.feeder import Feeder
 from stretto.sim.real_time import LiveRun
 from stretto.sim.setup import build_site, profile_source

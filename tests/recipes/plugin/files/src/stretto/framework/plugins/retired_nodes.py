@@ -3,14 +3,7 @@
 from collections.abc import Hashable
 from typing import ClassVar, Final
 
-from stretto.framework.contract.rule import (
-    BoolArray,
-    FilterRule,
-    Refusal,
-    Scope,
-    SlotArray,
-    View,
-)
+from stretto.framework.contract.rule import BoolArray, FilterRule, Refusal, Scope, SlotArray, View
 from stretto.state.classes.table import PodClass
 from stretto.state.work.units import Cure
 
