@@ -20,7 +20,8 @@ from stretto.control.queues.config import dispatcher_config, queue_config
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import Profile, load_profile
-from stretto.plane import Plane, PlaneConfig
+from stretto.plane.config import PlaneConfig
+from stretto.plane.plane import Plane
 from stretto.state.cluster.cluster import SCHEDULER_NAME, ClusterConfig
 from stretto.state.rows.lifecycle import PodState, UnitState
 from stretto.stores.embedded.memory import MemoryStore

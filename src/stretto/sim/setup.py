@@ -17,7 +17,7 @@ from stretto.framework.profile.load import known_rules
 from stretto.framework.profile.profile import PROFILES, load_profile
 from stretto.inputs.scenario.feed import Feed
 from stretto.inputs.scenario.schema import Scenario
-from stretto.plane import Plane
+from stretto.plane.plane import Plane
 from stretto.plane_copy import PlaneSettings, ProfileSource, SchedulingRules, build_plane
 from stretto.stores.embedded.memory import MemoryStore
 from stretto.stores.embedded.sqlite import SqliteStore
