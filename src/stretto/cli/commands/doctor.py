@@ -49,7 +49,7 @@ def doctor(common: CommandContext, asked: DoctorOptions) -> None:
     import msgspec
 
     from stretto.explain.doctor.doctor import SCHEMA, examine
-    from stretto.explain.doctor.findings import LAWS
+    from stretto.explain.doctor.findings import INVARIANTS
 
     title, subject = _subject(common, asked)
     said = examine(subject)
@@ -59,7 +59,7 @@ def doctor(common: CommandContext, asked: DoctorOptions) -> None:
     common.console.json(SCHEMA, {"state": title, "healthy": healthy, **told})
     if said.broken:
         checks = dict.fromkeys(each.check for each in said.broken)
-        one = len({LAWS[check][0] for check in checks}) == 1
+        one = len({INVARIANTS[check][0] for check in checks}) == 1
         named = ", ".join(check.value for check in checks)
         raise CheckFailedError("one law" if one else "more than one law", f"{title}: {named}")
 

@@ -23,9 +23,9 @@ from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto.explain.records.records import RunRecords
+    from stretto.explain.why.answers import Explanation, NodeChoice, NodeExplanation
     from stretto.explain.why.inquiry import NearFacts
     from stretto.explain.why.scene import Scene
-    from stretto.explain.why.why import Explanation, NodeChoice, NodeExplanation
     from stretto.sim.history.sandbox import SandboxState
 
 #: Reasons and nodes that are listed without ``-v``.
@@ -94,7 +94,7 @@ def explain(common: CommandContext, asked: ExplainOptions) -> None:
     if asked.run.startswith("sqlite:") or asked.reads_cluster:
         _answer(common.console, *_stored(common, asked))
         return
-    from stretto.explain.why.scene import LoadedRun
+    from stretto.explain.why.sources.loaded import LoadedRun
     from stretto.sim.history.sandbox import state_of
 
     asked = replace(asked, pod=named(asked.pod, asked.namespace))
@@ -113,7 +113,8 @@ def _stored(
 ) -> "tuple[ExplainOptions, Scene, SandboxState]":
     """The scene of a store or cluster: a plane looks at a copy, and places what it can."""
     from stretto.explain.why.queues import with_implicit_queues
-    from stretto.explain.why.scene import live_scene
+    from stretto.explain.why.sources.live import live_scene
+    from stretto.explain.why.sources.unhandled import read_objects
     from stretto.sim.history.sandbox import Sandbox, state_of
     from stretto.sim.setup import SchedulingRules
 
@@ -129,8 +130,8 @@ def _stored(
     plane = copy.plane
     views = plane.dispatcher.views
     scene = live_scene(plane.cluster, plane.config.profile, plane.units, views)
-    scene.when = f"the {state.title}, after what waits there has been tried"
-    scene.read(state.records, state.settings.scheduler_names)
+    scene.when = f"the {state.title} after retrying its pending pods"
+    scene.objects = read_objects(state.records, plane.cluster, state.settings.scheduler_names)
     scene.queues = tuple(with_implicit_queues(scene.queues, state.records))
     if asked.reads_cluster:
         _print_fit(common.console, scene, state, asked.pod)
@@ -160,7 +161,9 @@ def _answer(
     """Ask a scene, and show what it says."""
     import msgspec
 
-    from stretto.explain.why.why import SCHEMA, explain_pod, explain_pod_on
+    from stretto.explain.why.answers import SCHEMA
+    from stretto.explain.why.on_node import explain_pod_on
+    from stretto.explain.why.why import explain_pod
 
     said: Explanation | NodeExplanation
     if asked.node:

@@ -66,7 +66,7 @@ def _story(asked: StoryOptions) -> "Story":
     """The story, from wherever it is to be taken."""
     from stretto.explain.records.records import RunRecords
     from stretto.explain.story import story_of_objects, story_of_run
-    from stretto.explain.why.scene import LoadedRun
+    from stretto.explain.why.sources.loaded import LoadedRun
     from stretto.stores.embedded.sqlite import read_store
 
     asked.check("--run", asked.run)
