@@ -1,8 +1,6 @@
-"""``stretto simulate``: one policy over a trace in virtual time, on the real plane."""
+"""``stretto simulate``: one policy over a trace in virtual time, on the production plane."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -16,18 +14,13 @@ from stretto.cli.commands.replaying import (
     simulate_recording,
     what_if_options,
 )
+from stretto.cli.commands.traces import DEFAULT_GPUS, FORMATS, SimulateOptions, simulate_trace
 from stretto.cli.console import cell
 from stretto.cli.options import INPUT_FILE, CommandContext
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
-    from stretto.inputs.neutral.fleet import FleetNode
-    from stretto.sim.engine import Arrivals, UnfitPolicy
     from stretto.sim.result import SimulationResult
-
-FORMATS: Final = ("openb", "philly", "azure-vm")
-"""Traces that have times."""
-DEFAULT_GPUS: Final = 64
-"""GPUs of the pool where none are named."""
 
 _NODES: Final = frozenset({"nodes", "nodes_like", "node_filter", "node_limit"})
 _ONLY: Final[Mapping[str, frozenset[str]]] = {
@@ -52,66 +45,6 @@ _LABELS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class SimulateOptions:
-    """Options of ``simulate``; ``None`` where one was not given."""
-
-    #: A recording; ``None`` where a trace is meant.
-    recording: Path | None
-    #: Format of the trace; ``None`` where a recording is meant.
-    format: str | None
-    #: The list of work.
-    pods: Path | None
-    #: A node list in openb format.
-    nodes: Path | None
-    #: Nodes described in a word.
-    nodes_like: str | None
-    #: Values that nodes must have.
-    node_filter: str | None
-    #: At most so many nodes.
-    node_limit: int | None
-    #: The policy.
-    policy: str | None
-    #: What happens to what does not fit.
-    on_unschedulable: str | None
-    #: GPUs of the pool.
-    gpus: int | None
-    #: Order of the queue.
-    queue: str | None
-    #: Which end of a lifetime bin is meant.
-    lifetime: str | None
-    #: Whether a batch starts as one.
-    gangs: bool
-    #: Whether it is an error when something gets no place.
-    require_all: bool
-    #: Profile; empty for the default one.
-    profile: str
-    #: Scheduler shards.
-    shards: int
-    #: More nodes.
-    add_nodes: tuple[str, ...]
-    #: Nodes that are emptied.
-    drain: tuple[str, ...]
-    #: More pods.
-    burst: tuple[str, ...]
-    #: Other queues.
-    queue_share: tuple[str, ...]
-    #: Files with rules that the profile may name.
-    plugin: tuple[Path, ...]
-
-    @property
-    def trace(self) -> Path:
-        """The list of work, once ``_check`` has seen that there is one."""
-        assert self.pods is not None
-        return self.pods
-
-    @property
-    def trace_format(self) -> str:
-        """Its format."""
-        assert self.format is not None
-        return self.format
-
-
 @options.command(
     "simulate",
     SimulateOptions,
@@ -125,207 +58,131 @@ class SimulateOptions:
     out=True,
 )
 @click.argument("recording", type=INPUT_FILE, required=False)
-@click.option("--format", type=click.Choice(FORMATS), help="Format of the trace.")
+@click.option("--format", type=click.Choice(FORMATS), help="Trace format.")
 @click.option("--pods", type=INPUT_FILE, help="The list of pods, jobs or VMs.")
 @click.option("--nodes", type=INPUT_FILE, help="A node list in openb format.")
-@click.option("--nodes-like", metavar="SHAPE:N", help="Nodes in a word: 64cpu-256gib:200.")
-@click.option("--node-filter", metavar="K=V,...", help="Keep nodes with these: model=G2,gpu=8.")
-@click.option("--node-limit", type=options.POSITIVE, metavar="N", help="Keep the first N.")
-@click.option("--policy", metavar="NAME", help="openb [best-fit], azure-vm [packing].")
+@click.option("--nodes-like", metavar="SHAPE:N", help="N nodes of a shape: 64cpu-256gib:200.")
+@click.option(
+    "--node-filter", metavar="K=V,...", help="Only nodes with these values: model=G2,gpu=8."
+)
+@click.option("--node-limit", type=options.POSITIVE, metavar="N", help="Only the first N nodes.")
+@click.option("--policy", metavar="NAME", help="Policy: openb [best-fit], azure-vm [packing].")
 @click.option(
     "--on-unschedulable",
     type=click.Choice(["wait", "reject"]),
-    help="What happens to what does not fit [wait].",
+    help="Pods that do not fit wait or are rejected [wait].",
 )
 @click.option(
     "--gpus",
     type=options.POSITIVE,
     metavar="N",
-    help=f"philly: size of the pool [{DEFAULT_GPUS}].",
+    help=f"philly: GPUs of the pool [{DEFAULT_GPUS}].",
 )
-@click.option("--queue", metavar="ORDER", help="philly: fifo, sjf, skip, easy or priority [fifo].")
+@click.option(
+    "--queue",
+    metavar="ORDER",
+    help="philly: queue order: fifo, sjf, skip, easy or priority [fifo].",
+)
 @click.option(
     "--lifetime",
     type=click.Choice(["min", "mid", "max"]),
-    help="azure-vm: which end of a lifetime bin is meant [min].",
+    help="azure-vm: value of a lifetime bin to use [min].",
 )
-@click.option("--gangs", is_flag=True, help="azure-vm: the VMs of a batch start as one.")
-@click.option("--require-all", is_flag=True, help="Exit 3 when something gets no place.")
+@click.option("--gangs", is_flag=True, help="azure-vm: schedule the VMs of a batch as a gang.")
+@click.option("--require-all", is_flag=True, help="Exit with 3 if something is not placed.")
 @what_if_options
-def simulate(common: CommandContext, asked: SimulateOptions) -> None:
-    """Run one policy over a trace, or a recording of a cluster, in virtual time, and report.
+def simulate(common: CommandContext, opts: SimulateOptions) -> None:
+    """Run one policy over a trace, or over a recording of a cluster, in virtual time.
 
-    Pods come and go at the times of the trace; the plane that decides is the one of production.
-    Each format's protocol, and what its figures mean, is in docs/guides/researcher/simulate.md;
-    recordings, and the options that vary them, are in docs/guides/researcher/recordings.md.
+    Pods arrive and finish at the times of the trace; the production plane schedules them.
+    docs/guides/researcher/simulate.md describes the protocol and figures of each trace format,
+    docs/guides/researcher/recordings.md describes recordings and the options that change them.
     """
     import msgspec
 
-    if asked.recording is not None:
-        _simulate_recording(common, asked)
+    if opts.recording is not None:
+        _simulate_recording(common, opts)
         return
-    _check(asked)
+    _check(opts)
     if common.out is not None:
         from stretto.sim.plots import check_plots
 
         check_plots()
-    done = _RUNS[asked.trace_format](common, asked)
+    done = simulate_trace(common, opts)
     found: dict[str, Any] = msgspec.to_builtins(done.report)
-    _show(common, asked, found)
-    common.console.json(f"stretto.simulate.{asked.format}/v1", found)
+    _show(common, opts, found)
+    common.console.json(f"stretto.simulate.{opts.format}/v1", found)
     if common.out is not None:
-        _plot(common, asked, done)
+        _plot(common, opts, done)
     if done.report.partial:
         raise KeyboardInterrupt
     left = found.get("rejected", 0) + found.get("skipped_too_big", 0)
-    if asked.require_all and left:
-        hint = "add nodes, or leave out --require-all"
-        raise DoesNotFitError(f"{left:,} of them", "--require-all was asked for", hint)
+    if opts.require_all and left:
+        hint = "add nodes, or omit --require-all"
+        raise DoesNotFitError(format_count(left, "pod"), "--require-all is given", hint)
 
 
-def _simulate_recording(common: CommandContext, asked: SimulateOptions) -> None:
-    """A recording: another kind of input, with options of its own."""
+def _simulate_recording(common: CommandContext, opts: SimulateOptions) -> None:
+    """Simulate a recording, which has options of its own."""
     names = ("format", "pods", *sorted(frozenset().union(*_ONLY.values()) - {"policy"}))
-    refuse_options(names, "no such option with a recording", "it is for traces")
-    done = simulate_recording(common, _what_if(asked))
+    refuse_options(names, "no such option with a recording", "it applies to traces")
+    done = simulate_recording(common, _what_if(opts))
     left = done.pending + done.left_waiting
-    if asked.require_all and left:
-        hint = "add nodes, or leave out --require-all"
-        raise DoesNotFitError(f"{left:,} of them", "--require-all was asked for", hint)
+    if opts.require_all and left:
+        hint = "add nodes, or omit --require-all"
+        raise DoesNotFitError(format_count(left, "pod"), "--require-all is given", hint)
 
 
-def _what_if(asked: SimulateOptions) -> WhatIfOptions:
-    assert asked.recording is not None
+def _what_if(opts: SimulateOptions) -> WhatIfOptions:
+    assert opts.recording is not None
     return WhatIfOptions(
-        asked.recording,
-        (asked.policy,) if asked.policy else (),
-        asked.profile,
-        asked.shards,
-        asked.add_nodes,
-        asked.drain,
-        asked.burst,
-        asked.queue_share,
-        asked.plugin,
+        opts.recording,
+        (opts.policy,) if opts.policy else (),
+        opts.profile,
+        opts.shards,
+        opts.add_nodes,
+        opts.drain,
+        opts.burst,
+        opts.queue_share,
+        opts.plugin,
     )
 
 
-def _check(asked: SimulateOptions) -> None:
-    """Refuse options that the format has no use for, and demand those that every trace needs."""
-    for name, value in (("--format", asked.format), ("--pods", asked.pods)):
+def _check(opts: SimulateOptions) -> None:
+    """Require the options that every trace needs, and refuse those of other formats."""
+    for name, value in (("--format", opts.format), ("--pods", opts.pods)):
         if value is None:
             hint = "or name a recording: stretto simulate FILE"
             raise InputError(
                 name, None, f"one of {', '.join(FORMATS)}" if name == "--format" else "a file", hint
             )
     refuse_options(VARYING, "a recording to vary", "stretto simulate FILE")
-    for name in sorted(frozenset().union(*_ONLY.values()) - _ONLY[asked.trace_format]):
-        if getattr(asked, name) not in (None, False):
+    for name in sorted(frozenset().union(*_ONLY.values()) - _ONLY[opts.trace_format]):
+        if getattr(opts, name) not in (None, False):
             formats = ", ".join(each for each in FORMATS if name in _ONLY[each])
             option = f"--{name.replace('_', '-')}"
-            expected = f"no such option with --format {asked.format}"
-            raise InputError(option, getattr(asked, name), expected, f"it is for {formats}")
+            expected = f"no such option with --format {opts.format}"
+            raise InputError(option, getattr(opts, name), expected, f"it applies to {formats}")
 
 
-def _machines(asked: SimulateOptions) -> "tuple[tuple[FleetNode, ...], set[str]]":
-    """The nodes that are left after filter and limit, and the GPU models of all of them."""
-    from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
-    from stretto.inputs.traces.openb.reader import load_nodes
-
-    if asked.nodes is not None and asked.nodes_like is not None:
-        raise InputError("--nodes-like", asked.nodes_like, "--nodes or --nodes-like, not both")
-    if asked.nodes is not None:
-        found = load_nodes(asked.nodes)
-    elif asked.nodes_like is not None:
-        found = nodes_like(asked.nodes_like, where="--nodes-like")
-    else:
-        hint = "give --nodes FILE, or --nodes-like 64cpu-256gib:200"
-        raise InputError("--nodes", None, "the machines", hint)
-    models = {node.gpu_model for node in found if node.gpus}
-    if asked.node_filter or asked.node_limit:
-        found = matching_nodes(found, asked.node_filter or "", asked.node_limit, "--node-")
-    return found, models
-
-
-def _openb(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
-    """Pods in their own time."""
-    from stretto.inputs.neutral.fleet import Fleet
-    from stretto.inputs.traces.openb.reader import load_pods
-    from stretto.sim.traces.openb import DEFAULT_POLICY, ReplayStudy, replay_openb
-
-    nodes, models = _machines(asked)
-    fleet = Fleet(nodes, load_pods(asked.trace, models), asked.trace.name)
-    study = ReplayStudy(asked.policy or DEFAULT_POLICY, _unfit(asked), common.seed)
-    return _run(common, len(fleet.pods), lambda told: replay_openb(fleet, study, told))
-
-
-def _philly(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
-    """Jobs on one pool of GPUs."""
-    from stretto.inputs.traces.philly import load_jobs
-    from stretto.sim.traces.philly import simulate_philly
-
-    jobs = load_jobs(asked.trace)
-    gpus = DEFAULT_GPUS if asked.gpus is None else asked.gpus
-    total = sum(job.gpus for job in jobs if job.gpus <= gpus)
-    queue = asked.queue or "fifo"
-    return _run(common, total, lambda told: simulate_philly(jobs, gpus, queue, told))
-
-
-def _azure(common: CommandContext, asked: SimulateOptions) -> "SimulationResult[Any]":
-    """Virtual machines on hosts."""
-    from stretto.inputs.traces.azure_vm import Lifetime, load_vms
-    from stretto.sim.traces.azure import DEFAULT_POLICY, AzureStudy, simulate_azure
-
-    hosts, _ = _machines(asked)
-    vms = load_vms(asked.trace)
-    study = AzureStudy(
-        lifetime=Lifetime(asked.lifetime or "min"),
-        gangs=asked.gangs,
-        policy=asked.policy or DEFAULT_POLICY,
-        unfit=_unfit(asked),
-        seed=common.seed,
-    )
-    return _run(common, len(vms), lambda told: simulate_azure(vms, hosts, study, told))
-
-
-_RUNS: Final[Mapping[str, Callable[[CommandContext, SimulateOptions], "SimulationResult[Any]"]]] = {
-    "openb": _openb,
-    "philly": _philly,
-    "azure-vm": _azure,
-}
-
-
-def _unfit(asked: SimulateOptions) -> "UnfitPolicy":
-    from stretto.sim.engine import UnfitPolicy
-
-    return UnfitPolicy(asked.on_unschedulable or "wait")
-
-
-def _run(
-    common: CommandContext, total: int, start: "Callable[[Arrivals], SimulationResult[Any]]"
-) -> "SimulationResult[Any]":
-    """Run under a progress bar."""
-    with common.console.progress("simulate", total) as bar:
-        return start(bar.update)
-
-
-def _show(common: CommandContext, asked: SimulateOptions, found: Mapping[str, Any]) -> None:
-    """The report as a table."""
+def _show(common: CommandContext, opts: SimulateOptions, found: Mapping[str, Any]) -> None:
+    """Write the report as a table."""
     rows: list[Sequence[object]] = []
     for name, value in found.items():
         if isinstance(value, dict):
             value = ", ".join(f"{key} {count:,}" for key, count in value.items()) or "none"
         rows.append((_LABELS.get(name, name), cell(value)))
-    common.console.table(("", asked.trace_format), rows)
+    common.console.table(("", opts.trace_format), rows)
 
 
-def _plot(common: CommandContext, asked: SimulateOptions, done: "SimulationResult[Any]") -> None:
-    """Use over time, as a picture in the output folder."""
+def _plot(common: CommandContext, opts: SimulateOptions, done: "SimulationResult[Any]") -> None:
+    """Plot usage over time into the output folder."""
     from stretto.sim.plots import PlotTexts, curves_png
 
     assert common.out is not None
-    words = PlotTexts(f"{asked.trace.name}: use over time", "hours", "in use, % of all")
+    texts = PlotTexts(f"{opts.trace.name}: usage over time", "hours", "in use, % of all")
     target = common.out / "usage.png"
-    sinks.write_whole(target, curves_png(done.lines, words))
+    sinks.write_whole(target, curves_png(done.lines, texts))
     common.console.note(f"plot: {target}")
 
 

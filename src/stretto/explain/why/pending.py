@@ -121,9 +121,10 @@ def _no_capacity(inquiry: Inquiry, large: BoolArray) -> str:
     could = ~inquiry.never if not inquiry.never.all() else large
     count = int(could.sum())
     main = max(inquiry.refused, key=lambda each: int((each.mask & could).sum())).reason
-    nodes = format_count(len(inquiry.slots), "node")
-    verb = "is" if count == 1 else "are"
-    return f"{count:,} of {nodes} {verb} large enough but full (mostly {main})."
+    which = f"{count:,} of {len(inquiry.slots):,} nodes {'is' if count == 1 else 'are'}"
+    if len(inquiry.slots) == 1:
+        which = "The only node is"
+    return f"{which} large enough but full (mostly {main})."
 
 
 def _unusable_claims(inquiry: Inquiry) -> list[Reason]:
