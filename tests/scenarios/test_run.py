@@ -148,7 +148,7 @@ def test_explain_says_the_dominant_reason_and_what_would_help(run: Run) -> None:
     said = run("explain", "huge-0").stdout
     assert "(cpu: asks 64, largest 4)" in said
     assert "0/4 nodes are available: 4 Insufficient cpu." in said
-    assert "Asking for" in said
+    assert "Requesting" in said
 
 
 def test_explain_pod_and_node_is_why_not_there(run: Run) -> None:

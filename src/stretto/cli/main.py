@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
         for group in VerbGroup:
             rows = [(n.ljust(width), v.sentence) for n, v in verbs.items() if v.group is group]
             if rows:
-                with formatter.section(f"{group.value} commands"):
+                with formatter.section(group.value):
                     formatter.write_dl(rows)
 
     def main(  # type: ignore[override]  # click overloads by standalone_mode, which is unused here

@@ -15,16 +15,16 @@ ENTRY_POINTS: Final = "stretto.verbs"
 
 
 class VerbGroup(Enum):
-    """Group of commands in the help, in this order."""
+    """Heading of commands in the help, in this order."""
 
     #: Scenarios, traces and recordings, without a cluster.
-    OFFLINE = "Offline"
+    OFFLINE = "Offline commands"
     #: Inspect a cluster, a store or the record of a run.
-    CLUSTER = "Cluster"
+    CLUSTER = "Cluster commands"
     #: Long-running processes that schedule a cluster.
     DAEMONS = "Daemons"
     #: Experiments, benchmarks and checks of the scheduler itself.
-    RESEARCH = "Research"
+    RESEARCH = "Research commands"
 
 
 class Verb(NamedTuple):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stretto.cli.console import Console
+from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
     from stretto.framework.profile.profile import Profile
@@ -30,6 +31,7 @@ def report_health(console: Console, profile: "Profile") -> None:
             console.warn(complaint)
         per_slot = 1e6 * health.seconds / max(1, health.slots)
         console.detail(
-            f"rule {health.name}: {health.calls:,} calls, {health.slots:,} slots, "
+            f"rule {health.name}: {format_count(health.calls, 'call')}, "
+            f"{format_count(health.slots, 'slot')}, "
             f"{health.seconds:,.3f} s, {per_slot:,.2f} µs per slot"
         )

@@ -110,9 +110,9 @@ def of_nodes(inquiry: Inquiry) -> list[Reason]:
     for code, names, head in _NARROWING:
         if not (large & ~inquiry.refused_by(names)).any():
             texts = [each.reason for each in inquiry.reasons() if each.plugin in names]
-            count = int(large.sum())
-            which = "the only node that is" if count == 1 else f"all {count:,} nodes that are"
-            return [reason(code, f"{head} {which} large enough: {', '.join(texts)}.")]
+            count = format_count(int(large.sum()), "node")
+            sentence = f"{head} every node that is large enough ({count}): {', '.join(texts)}."
+            return [reason(code, sentence)]
     return [reason(ReasonCode.NO_ROOM, _no_capacity(inquiry, large))]
 
 
@@ -121,10 +121,12 @@ def _no_capacity(inquiry: Inquiry, large: BoolArray) -> str:
     could = ~inquiry.never if not inquiry.never.all() else large
     count = int(could.sum())
     main = max(inquiry.refused, key=lambda each: int((each.mask & could).sum())).reason
-    which = f"{count:,} of {len(inquiry.slots):,} nodes {'is' if count == 1 else 'are'}"
-    if len(inquiry.slots) == 1:
-        which = "The only node is"
-    return f"{which} large enough but full (mostly {main})."
+    total = len(inquiry.slots)
+    which = f"{count:,} of {total:,} nodes {'is' if count == 1 else 'are'}"
+    if count == total:
+        which = "The only node is" if total == 1 else f"All {total:,} nodes are"
+    state = "full" if _is_shortage(main) else "unavailable"
+    return f"{which} large enough but {state} (mostly {main})."
 
 
 def _unusable_claims(inquiry: Inquiry) -> list[Reason]:
