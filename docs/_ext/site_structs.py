@@ -13,8 +13,8 @@ from site_source import comments_of, first_sentence
 FORMS = {
     "scenario": "stretto.inputs.scenario.schema:ScenarioFile",
     "stretto.run/v1": "stretto.sim.report:RunReport",
-    "stretto.explain/v1": "stretto.explain.why.why:Explanation",
-    "stretto.explain/v1 (pod and node)": "stretto.explain.why.why:NodeExplanation",
+    "stretto.explain/v1": "stretto.explain.why.answers:Explanation",
+    "stretto.explain/v1 (pod and node)": "stretto.explain.why.answers:NodeExplanation",
     "stretto.story/v1": "stretto.explain.story:Story",
     "stretto.plan/v1": "stretto.sim.history.plan:PlanReport",
     "stretto.doctor/v1": "stretto.explain.doctor.doctor:Checkup",

@@ -7,7 +7,7 @@ import pytest
 
 from stretto.base.clock import ManualClock
 from stretto.base.rng import Rng
-from stretto.explain.why.scene import live_scene
+from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.state.work.claims import Plan
 from stretto_lab.conformance import kube_cases

@@ -74,9 +74,9 @@ def test_a_queue_that_pods_name_and_nobody_has_made_is_told_with_what_is_like_it
     text = text.replace("name: b,", "name: research,") % KEPT
     (tmp_path / "typo.yaml").write_text(text, encoding="utf-8")
     said = say("queues", "typo.yaml")
-    assert "queue researhc: no Queue of that name is there" in said
+    assert "queue researhc: the Queue does not exist" in said
     assert "did you mean research?" in said
-    assert said.count("no Queue of that name") == 1
+    assert said.count("the Queue does not exist") == 1
 
 
 def test_shards_of_a_store_tell_no_decisions_where_nobody_has_noted_any() -> None:
@@ -103,8 +103,8 @@ def test_explain_says_who_holds_what_a_queue_is_owed(tmp_path: Path) -> None:
     (tmp_path / "lent.yaml").write_text(text % (KEPT, KEPT), encoding="utf-8")
     say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")
     said = say("explain", "large-0")
-    assert "Queue a holds 0 cpu of 4 guaranteed." in said
-    assert "What it is owed is held by others: b has borrowed 5 cpu." in said
+    assert "Queue a uses 0 cpu of 4 guaranteed." in said
+    assert "Its unused guarantee is borrowed by b (5 cpu)." in said
 
 
 def test_explain_says_that_a_limit_is_in_the_way(tmp_path: Path) -> None:
@@ -112,4 +112,4 @@ def test_explain_says_that_a_limit_is_in_the_way(tmp_path: Path) -> None:
         LENT.split("  - name: large", maxsplit=1)[0], encoding="utf-8"
     )
     say("run", "lent.yaml", "--speed", "0", "--no-plots", "-q")
-    assert "Queue b holds 7 cpu of 2 guaranteed (limit 7)." in say("explain", "lend-8")
+    assert "Queue b uses 7 cpu of 2 guaranteed (limit 7)." in say("explain", "lend-8")

@@ -56,7 +56,7 @@ def test_a_run_places_what_fits_and_says_why_the_rest_waits(run: Run) -> None:
 
 def test_tables_are_data_and_what_to_try_next_is_not(run: Run) -> None:
     result = run("run", "small.yaml", "--no-plots")
-    assert "small: done: 9 pods came: 6 are on 4 nodes, 2 ended, 1 pending" in result.stdout
+    assert "small: done: 9 pods arrived, 6 on 4 nodes, 2 finished, 1 pending" in result.stdout
     assert "stretto explain huge-0" in result.stderr
     assert "try next" not in result.stdout
 
@@ -103,7 +103,7 @@ def test_require_all_is_exit_3_after_the_report(run: Run) -> None:
         (["small.yaml", "--shards", "0"], "--shards"),
         (["small.yaml", "--speed", "-1"], "--speed"),
         (["small.yaml", "--out", "small.yaml"], "a folder, not a file"),
-        (["small.yaml", "--json", "no/such/a.json"], "a folder that exists"),
+        (["small.yaml", "--json", "no/such/a.json"], "an existing folder"),
     ],
 )
 def test_what_cannot_be_used_is_exit_2_before_any_work(
@@ -137,7 +137,7 @@ def test_a_state_folder_that_cannot_be_made_costs_the_record_only(
     monkeypatch.setenv("STRETTO_STATE", str(tmp_path / "small.yaml"))
     result = run("run", "small.yaml", "--no-plots")
     assert result.exit_code == 0
-    assert "this run is not recorded" in result.stderr
+    assert "run not recorded" in result.stderr
 
 
 # ---------------------------------------------------------------- explain
@@ -146,9 +146,9 @@ def test_a_state_folder_that_cannot_be_made_costs_the_record_only(
 def test_explain_says_the_dominant_reason_and_what_would_help(run: Run) -> None:
     report(run)
     said = run("explain", "huge-0").stdout
-    assert "it asks for 64 cores, the largest has 4 cores" in said
+    assert "(cpu: asks 64, largest 4)" in said
     assert "0/4 nodes are available: 4 Insufficient cpu." in said
-    assert "Asking for" in said
+    assert "Requesting" in said
 
 
 def test_explain_pod_and_node_is_why_not_there(run: Run) -> None:

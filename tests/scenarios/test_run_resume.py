@@ -16,7 +16,7 @@ from stretto.api.wire.kinds import NODE, POD
 from stretto.base.clock import WallClock
 from stretto.base.rng import Rng
 from stretto.explain.records.records import RunRecords
-from stretto.explain.why.scene import LoadedRun
+from stretto.explain.why.sources.loaded import LoadedRun
 from stretto.state.queries.invariants import check_all
 from stretto.stores.embedded.sqlite import SqliteStore
 from stretto.testing import make_node

@@ -13,7 +13,7 @@ from stretto.cli.main import cli
 from stretto.control.queues.config import QueueConfig, dispatcher_config
 from stretto.daemons.metrics import metrics_of
 from stretto.explain.metrics.shards import LoopFacts, WaitingWork, shard_facts
-from stretto.explain.why.scene import live_scene
+from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.framework.profile.profile import Profile, load_profile
 from stretto.stores.store import Patch

@@ -8,7 +8,7 @@ import pytest
 from stretto.api.wire.kinds import KINDS, POD, POD_GROUP
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.story import story_of_objects
-from stretto.explain.why.scene import live_scene
+from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import Reason, ReasonCode
 from stretto.stores.store import Deletion, Patch, WriteOutcome

@@ -1,7 +1,7 @@
-"""Verbs that look, pointed at a living cluster: ``--cluster``, ``--kubeconfig``, ``--context``.
+"""Reading a live cluster: ``--cluster``, ``--kubeconfig`` and ``--context`` of inspection commands.
 
-Only reads go out, so they may be asked beside a scheduler that runs, by anybody who may list what
-``deploy/rbac-reader.yaml`` names.
+These commands only read, so they are safe next to a running scheduler. They need the list
+permissions of ``deploy/rbac-reader.yaml``.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,136 +21,133 @@ if TYPE_CHECKING:
     from stretto.stores.store import Store
 
 PATIENCE: Final = 6.0
-"""Seconds that a read is tried again: somebody waits for the answer."""
+"""Seconds for which a failing read is retried; short, because a person waits for the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """Options of a verb that may look at a cluster."""
+    """Options of a command that can read a cluster."""
 
-    #: Whether the verb tries other profiles than a state's own, on any state.
+    #: Whether the command accepts a profile for any state, not only for a cluster.
     tries_profiles: ClassVar[bool] = False
-    #: Whether a cluster is meant, by kubectl's own rules for which.
+    #: Whether to read the cluster that kubectl would use.
     cluster: bool = False
-    #: Its kubeconfig; ``None`` takes what kubectl would take.
+    #: Kubeconfig of the cluster; ``None`` for kubectl's default.
     kubeconfig: Path | None = None
-    #: Context of the kubeconfig; empty for its current one.
+    #: Context of the kubeconfig; empty for the current one.
     context: str = ""
-    #: Names that the cluster's scheduler answers to; empty takes the profile's.
+    #: ``schedulerName`` values of the cluster's scheduler; empty for the profile's.
     scheduler_name: tuple[str, ...] = ()
-    #: The profile that the cluster's scheduler runs with; empty for the default.
+    #: Profile of the cluster's scheduler; empty for the default.
     profile: str = ""
 
     @property
     def reads_cluster(self) -> bool:
-        """Whether a cluster is looked at, and no run and no file."""
+        """Whether to read a cluster instead of a run or a file."""
         return self.cluster or self.kubeconfig is not None or bool(self.context)
 
     def check(self, name: str, value: str) -> None:
-        """Say no where another state is named beside the cluster, or its names without it.
+        """Refuse a second state next to the cluster, and cluster options without a cluster.
 
         Args:
-            name: how the other state is named.
+            name: option or argument that names the other state.
             value: the other state; empty for none.
 
         Raises:
-            InputError: it is so.
+            InputError: the options conflict.
         """
         if self.reads_cluster and value:
-            raise InputError(
-                name, value, "no other state beside a cluster", "leave one of them out"
-            )
-        told = {"--scheduler-name": ", ".join(self.scheduler_name)}
+            raise InputError(name, value, "no other state next to a cluster", "remove one of them")
+        dependent = {"--scheduler-name": ", ".join(self.scheduler_name)}
         if not self.tries_profiles:
-            told["--profile"] = self.profile
-        for option, given in told.items():
+            dependent["--profile"] = self.profile
+        for option, given in dependent.items():
             if given and not self.reads_cluster:
                 hint = "add --cluster, --kubeconfig or --context"
-                raise InputError(option, given, "a cluster beside it", hint)
+                raise InputError(option, given, "a cluster to read", hint)
 
 
 _OPTIONS: Final = (
-    click.option("--cluster", is_flag=True, help="Look at the cluster that kubectl would take."),
+    click.option("--cluster", is_flag=True, help="Read the cluster that kubectl would use."),
     click.option(
-        "--kubeconfig", type=options.INPUT_FILE, metavar="FILE", help="Look at this cluster."
+        "--kubeconfig",
+        type=options.INPUT_FILE,
+        metavar="FILE",
+        help="Read the cluster of this kubeconfig.",
     ),
     click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
     click.option(
         "--scheduler-name",
         multiple=True,
         metavar="NAME",
-        help="Name that the cluster's scheduler answers to [the profile's].",
+        help="schedulerName of the cluster's scheduler; may be repeated [the profile's].",
     ),
 )
 PROFILE: Final = click.option(
     "--profile", default="", metavar="NAME|FILE", help="Profile of the cluster's scheduler."
 )
 NAMESPACE: Final = click.option(
-    "-n", "--namespace", default="", metavar="NAME", help="Namespace of POD, where it names none."
+    "-n", "--namespace", default="", metavar="NAME", help="Namespace of POD if it names none."
 )
 
 
 def cluster_options(body: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a verb that may look at a cluster; its profile's is apart."""
+    """Add the options of a command that can read a cluster, except --profile."""
     for each in reversed(_OPTIONS):
         body = each(body)
     return body
 
 
 def named(pod: str, namespace: str) -> str:
-    """A pod with the namespace that stands beside it, unless it names its own."""
+    """Add a namespace to a pod's name unless it has one."""
     return f"{namespace}/{pod}" if namespace and "/" not in pod else pod
 
 
 class OpenedCluster(NamedTuple):
-    """A cluster that is looked at."""
+    """A cluster that is being read."""
 
     #: Its API server.
     store: "Store"
-    #: In words, such as ``cluster prod``.
+    #: Its name as text, such as ``cluster prod``.
     title: str
-    #: The namespace that is meant where none is named.
+    #: The default namespace.
     namespace: str
 
 
 class ClusterContents(NamedTuple):
-    """What was found in a cluster."""
+    """Contents of a cluster."""
 
-    #: What it holds, with the rules that its scheduler runs with.
+    #: Its objects, with the rules of its scheduler.
     state: "StoreState"
-    #: The namespace that is meant where none is named.
+    #: The default namespace.
     namespace: str
 
 
 @contextmanager
-def opened(asked: ClusterOptions) -> Iterator[OpenedCluster]:
-    """The cluster, while the block lasts.
+def opened(opts: ClusterOptions) -> Iterator[OpenedCluster]:
+    """Open the cluster for the duration of the block.
 
     Raises:
-        InputError: the kubeconfig cannot be used.
+        InputError: the kubeconfig is invalid.
     """
-    from stretto.base.rng import Rng
-    from stretto.stores.kube.login.access import access_from
-    from stretto.stores.kube.store import KubeStore
-    from stretto.stores.kube.transport.options import KubeOptions
+    from stretto.cli.stores import cluster_store
 
-    access = access_from(asked.kubeconfig, asked.context)
-    store = KubeStore(access, Rng(0), KubeOptions(read_patience=PATIENCE))
+    store, namespace = cluster_store(opts.kubeconfig, opts.context, patience=PATIENCE)
     try:
-        named = asked.context or (str(asked.kubeconfig) if asked.kubeconfig else "")
-        yield OpenedCluster(store, f"cluster {named}".strip(), access.namespace)
+        named = opts.context or (str(opts.kubeconfig) if opts.kubeconfig else "")
+        yield OpenedCluster(store, f"cluster {named}".strip(), namespace)
     finally:
         store.close()
 
 
 def state_in(
-    common: CommandContext, asked: ClusterOptions, shards: int = 1, plugins: tuple[Path, ...] = ()
+    common: CommandContext, opts: ClusterOptions, shards: int = 1, plugins: tuple[Path, ...] = ()
 ) -> ClusterContents:
-    """What the cluster holds now, with the rules that its scheduler runs with.
+    """Read the cluster's objects, with the rules of its scheduler.
 
     Raises:
-        InputError: the kubeconfig or the profile cannot be used.
-        NotAllowedError: pods or nodes may not be listed.
+        InputError: the kubeconfig or the profile is invalid.
+        NotAllowedError: pods or nodes must not be listed.
         UnreachableError: the server does not answer.
     """
     from stretto.framework.profile.load import known_rules
@@ -159,13 +156,13 @@ def state_in(
     from stretto.sim.history.clusters import listed
     from stretto.sim.setup import chosen_source
 
-    source = chosen_source("default", profile=asked.profile, plugins=plugins)
+    source = chosen_source("default", profile=opts.profile, plugins=plugins)
     own = load_profile(source, known_rules(plugins)).scheduler_names
-    names = frozenset(asked.scheduler_name or own)
-    with opened(asked) as cluster:
+    names = frozenset(opts.scheduler_name or own)
+    with opened(opts) as cluster:
         found, namespace = listed(cluster.store), cluster.namespace
     if found.hidden:
-        common.console.note(f"left out, for want of the right to list: {', '.join(found.hidden)}")
+        common.console.note(f"left out (no permission to list): {', '.join(found.hidden)}")
     settings = PlaneSettings(shards, common.seed, names)
     now = common.console.clock.now()
     return ClusterContents(

@@ -1,13 +1,14 @@
-"""What a command says: data on stdout, everything else on stderr.
+"""Output of a command: data on stdout, everything else on stderr.
 
-Tables are drawn by rich, which is imported when the first one is drawn. With ``--json -`` the
-JSON takes stdout and the tables move to stderr, so that a pipe sees data only.
+rich renders the tables and is imported only for the first one. With ``--json -`` the JSON goes to
+stdout and the tables to stderr, so that a pipe receives data only.
 """
 
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from typing import IO, Any, Final
 
 import click
@@ -16,60 +17,65 @@ from stretto.base.clock import Clock, WallClock
 from stretto.cli import sinks
 from stretto.cli.progress import BarProgress, LineProgress, Progress, SilentProgress
 
-#: Width of a table that goes to a file: nothing is cut.
+#: Width of a table in a file or pipe: no cell is truncated.
 FILE_WIDTH: Final = 400
 
 
 class Console:
-    """The two streams of one command."""
+    """The output streams of one command."""
 
     def __init__(
-        self, *, quiet: bool = False, verbose: int = 0, json: str = "", clock: Clock | None = None
+        self,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        json: str = "",
+        clock: Clock | None = None,
     ) -> None:
-        #: Whether only data and errors are wanted.
+        #: Whether to write only data and errors.
         self.quiet = quiet
-        #: How often ``-v`` was given.
+        #: Whether to write details.
         self.verbose = verbose
-        #: Where the JSON twin goes: a path, ``-`` for stdout, empty for nowhere.
+        #: Target of the JSON output: a path, ``-`` for stdout, empty for none.
         self.json_target = json
-        #: Time of the progress display.
+        #: Clock of the progress display.
         self.clock: Clock = clock or WallClock()
 
     @property
     def writes_json(self) -> bool:
-        """Whether there is a JSON twin to write."""
+        """Whether JSON output is requested."""
         return bool(self.json_target)
 
     @property
     def data_on_stdout(self) -> bool:
-        """Whether text may use stdout: not where JSON has it."""
+        """Whether text goes to stdout, which it does unless JSON goes there."""
         return self.json_target != sinks.STDOUT
 
     def data(self, text: str = "") -> None:
-        """A result that people read."""
+        """Write a result for people."""
         if self.data_on_stdout:
             click.echo(text)
         else:
             self.note(text)
 
     def note(self, text: str) -> None:
-        """What is going on; ``-q`` drops it."""
+        """Write a note, unless ``-q`` is given."""
         if not self.quiet:
             click.echo(text, err=True)
 
     def detail(self, text: str) -> None:
-        """What only ``-v`` asks for."""
+        """Write a detail, if ``-v`` is given."""
         if self.verbose:
             click.echo(text, err=True)
 
     def warn(self, text: str) -> None:
-        """Something is odd, and the command goes on; said even with ``-q``."""
+        """Write a warning, even with ``-q``."""
         click.echo(f"stretto: warning: {text}", err=True)
 
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = ""
     ) -> None:
-        """Draw a table; columns of numbers are set to the right. None shows as ``-``."""
+        """Write a table; columns of numbers are right-aligned, and None shows as ``-``."""
         if not self.data_on_stdout and self.quiet:
             return
         from rich import box
@@ -91,22 +97,30 @@ class Console:
         from rich.console import Console as RichConsole
 
         stream = sys.stdout if self.data_on_stdout else sys.stderr
-        width = None if on_terminal(stream) else FILE_WIDTH
-        RichConsole(file=stream, width=width, highlight=False, markup=False).print(table)
+        if on_terminal(stream):
+            RichConsole(file=stream, highlight=False, markup=False).print(table)
+            return
+        drawn = StringIO()
+        RichConsole(file=drawn, width=FILE_WIDTH, highlight=False, markup=False).print(table)
+        for line in drawn.getvalue().splitlines():
+            click.echo(line.rstrip(), file=stream)
 
     def json_so_far(self, schema: str, payload: Mapping[str, Any]) -> None:
-        """As ``json``, where a file takes it: the next writing replaces this one."""
+        """Write partial JSON to a file target; the next write replaces it."""
         if self.json_target != sinks.STDOUT:
             self.json(schema, payload)
 
     def json(self, schema: str, payload: Mapping[str, Any]) -> None:
-        """Write the JSON twin where one was asked for; ``schema`` is like ``stretto.run/v1``."""
+        """Write the JSON output if requested; ``schema`` is like ``stretto.run/v1``.
+
+        Times (``seconds`` and fields that end in ``_s``) are rounded to microseconds.
+        """
         if self.writes_json:
-            sinks.write_json(self.json_target, {"schema": schema, **payload})
+            sinks.write_json(self.json_target, {"schema": schema, **with_rounded_times(payload)})
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Progress]:
-        """A bar on a terminal, else a line now and then, nothing with ``-q``; all on stderr."""
+        """Show progress on stderr: a bar on a terminal, else lines, nothing with ``-q``."""
         progress: Progress
         if self.quiet:
             progress = SilentProgress()
@@ -121,7 +135,7 @@ class Console:
 
 
 def cell(value: object) -> str:
-    """A value as a table shows it.
+    """Format a value for a table cell.
 
     >>> cell(1234567), cell(0.98765), cell(None), cell("a")
     ('1,234,567', '0.99', '-', 'a')
@@ -137,6 +151,24 @@ def cell(value: object) -> str:
     return str(value)
 
 
+def with_rounded_times(value: Any) -> Any:
+    """Plain data with its times rounded to microseconds.
+
+    >>> with_rounded_times({"steps": [{"time_s": 0.7940061799999967, "score": 0.1234567}]})
+    {'steps': [{'time_s': 0.794006, 'score': 0.1234567}]}
+    """
+    if isinstance(value, Mapping):
+        return {
+            key: round(each, 6) if _is_time(key, each) else with_rounded_times(each)
+            for key, each in value.items()
+        }
+    return [with_rounded_times(each) for each in value] if isinstance(value, list) else value
+
+
+def _is_time(key: object, value: object) -> bool:
+    return isinstance(value, float) and (key == "seconds" or str(key).endswith("_s"))
+
+
 def on_terminal(stream: IO[str]) -> bool:
-    """Whether a stream ends on a screen that can move its cursor."""
+    """Whether a stream is a terminal that supports cursor movement."""
     return stream.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")

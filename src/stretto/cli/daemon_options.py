@@ -1,52 +1,83 @@
-"""What every daemon of a cluster is told: way in, names, profile, lease, log."""
+"""The options of every daemon: cluster access, names, profile, lease and log."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from stretto.base.errors import InputError
 from stretto.cli import options
+
+if TYPE_CHECKING:
+    from stretto.daemons.probes import ServingCertificate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 SHORTEST_LEASE: Final = 8.0
-"""Seconds: the longest write in flight, and some in which to renew."""
+"""Minimum lease duration in seconds: the longest write in flight, plus time to renew."""
 PEM: Final = click.Path(dir_okay=False, path_type=Path)
-"""A file of a certificate or key: read when it is served with, and again when it changes."""
+"""A certificate or key file: read when serving starts, and again when it changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DaemonOptions:
     """Options of every daemon."""
 
-    #: Kubeconfig; ``None`` takes the pod's own account, or what kubectl would take.
+    #: Kubeconfig; ``None`` for the pod's service account or kubectl's default.
     kubeconfig: Path | None
     #: Context of the kubeconfig; empty for its current one.
     context: str
-    #: Names that it answers to; empty takes the profile's.
+    #: ``schedulerName`` values that it handles; empty for the profile's.
     scheduler_name: tuple[str, ...]
     #: Profile by name or file.
     profile: str
-    #: Where probes and metrics are served; empty for nowhere.
+    #: Address of the probe and metrics server; empty for none.
     bind_address: str
-    #: Certificate to serve them with over TLS; ``None`` for plain HTTP on loopback.
+    #: TLS certificate of the server; ``None`` for plain HTTP on loopback.
     tls_cert_file: Path | None
     #: Its key.
     tls_private_key_file: Path | None
-    #: Whether a lease decides who acts.
+    #: Whether to act only while holding the lease.
     leader_elect: bool
     #: ``namespace/name`` of the lease.
     lease: str
-    #: Seconds without a renewal after which a standby takes it.
+    #: Lease duration in seconds, after which a standby takes over.
     lease_duration: float
-    #: Whether pods that wait get conditions and events.
+    #: Whether pending pods get conditions and events.
     report: bool
     #: ``text`` or ``json``.
     log_format: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
+
+    def lease_name(self) -> tuple[str, str]:
+        """Namespace and name of the lease.
+
+        Raises:
+            InputError: the lease is not ``NAMESPACE/NAME``.
+        """
+        namespace, _, name = self.lease.partition("/")
+        if not namespace or not name:
+            raise InputError("--lease", self.lease, "NAMESPACE/NAME")
+        return namespace, name
+
+    def certificate(self) -> "ServingCertificate | None":
+        """The certificate and its key; ``None`` for plain HTTP.
+
+        Raises:
+            InputError: only one of the two is given.
+        """
+        from stretto.daemons.probes import ServingCertificate
+
+        cert, key = self.tls_cert_file, self.tls_private_key_file
+        if cert is None and key is None:
+            return None
+        if cert is None or key is None:
+            missing = "--tls-cert-file" if cert is None else "--tls-private-key-file"
+            raise InputError(missing, None, "a file: certificate and key are used together")
+        return ServingCertificate(cert, key)
 
 
 _FOR_ALL: Final = (
@@ -54,23 +85,25 @@ _FOR_ALL: Final = (
         "--kubeconfig",
         type=options.INPUT_FILE,
         metavar="FILE",
-        help="Way into the cluster [the pod's service account, or kubectl's own rules].",
+        help="Kubeconfig of the cluster [the pod's service account, or kubectl's default].",
     ),
     click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
     click.option(
         "--scheduler-name",
         multiple=True,
         metavar="NAME",
-        help="For pods of this schedulerName; may be given again [the profile's].",
+        help="Handle pods with this schedulerName; may be repeated [the profile's].",
     ),
     click.option("--profile", default="default", metavar="NAME|FILE", help="Scheduling profile."),
     click.option(
         "--tls-cert-file",
         type=PEM,
         metavar="FILE",
-        help="Serve pages over TLS, as all but loopback must; metrics then need a token.",
+        help="Serve over TLS, required on any address but loopback; /metrics then needs a token.",
     ),
-    click.option("--tls-private-key-file", type=PEM, metavar="FILE", help="Its private key."),
+    click.option(
+        "--tls-private-key-file", type=PEM, metavar="FILE", help="Private key of the certificate."
+    ),
     click.option(
         "--leader-elect/--no-leader-elect",
         default=True,
@@ -80,37 +113,42 @@ _FOR_ALL: Final = (
         "--lease-duration",
         type=options.FiniteRange(min=SHORTEST_LEASE),
         default=15.0,
-        metavar="S",
-        help="Seconds without a renewal after which a standby takes the lease; at least 8 [15].",
+        metavar="SECONDS",
+        help="Time without renewal after which a standby takes the lease; at least 8 [15].",
     ),
     click.option(
-        "--report/--no-report", default=True, help="Tell in the cluster why pods wait [yes]."
+        "--report/--no-report",
+        default=True,
+        help="Write conditions and events for pending pods [yes].",
     ),
     click.option(
-        "--log-format", type=click.Choice(["text", "json"]), default="text", help="Form of the log."
+        "--log-format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        help="Log format [text].",
     ),
     click.option(
         "--tier",
         type=click.Choice(["auto", "numba", "numpy"]),
         default="auto",
-        help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
+        help="Kernels: compiled (numba), plain (numpy), or whichever is installed [auto].",
     ),
 )
 
 
 def daemon_options(port: int, lease: str = "") -> Callable[[F], F]:
-    """The options of ``DaemonOptions``.
+    """Add the options of ``DaemonOptions``.
 
     Args:
-        port: where probes and metrics are served on loopback, unless told otherwise.
-        lease: the lease, unless told otherwise; empty where it follows from the daemon's name.
+        port: default loopback port of the probe and metrics server.
+        lease: default lease; empty if it follows from the daemon's name.
     """
     address = f"127.0.0.1:{port}"
-    pages = f"Serve /livez, /readyz, /healthz and /metrics; empty for nowhere [{address}]."
-    held = f"The lease [{lease or 'its own'}]."
+    pages = f"Serve /livez, /readyz, /healthz and /metrics here; empty disables [{address}]."
+    lease_help = f"The lease to hold [{lease or 'named after the daemon'}]."
     own = (
         click.option("--bind-address", default=address, metavar="HOST:PORT", help=pages),
-        click.option("--lease", default=lease, metavar="NS/NAME", help=held),
+        click.option("--lease", default=lease, metavar="NS/NAME", help=lease_help),
     )
 
     def decorate(body: F) -> F:

@@ -1,7 +1,7 @@
-"""The one place that turns whatever ends a command into a message and an exit code.
+"""Turns any exception that ends a command into a message and an exit code.
 
-A command raises; it never prints an error and never calls `sys.exit`. With ``--json`` the message
-is one JSON object on stderr, so that a program that reads the data can read the failure too.
+Commands raise; they never print errors or call `sys.exit`. With ``--json`` the message is one JSON
+object on stderr, so that programs can read failures as well as data.
 """
 
 import errno
@@ -15,44 +15,44 @@ import click
 
 from stretto.base.errors import ExitCode, StrettoError, with_hint
 
-#: What a shell shows for a program whose reader went away (128 + SIGPIPE).
+#: Exit code of a program whose reader closed the pipe (128 + SIGPIPE).
 BROKEN_PIPE: Final = 141
-#: Version of the object that is printed with ``--json``.
+#: Version of the JSON error object.
 SCHEMA: Final = "stretto.error/v1"
-#: I/O errors that mean "this path cannot be used", as against "the disk is full".
+#: I/O errors about the path, as opposed to the device.
 _BAD_PATHS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
-#: The same by number, where Python has no class for them.
+#: The same by number, for errors without a Python class.
 _BAD_NUMBERS: Final = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
-#: A longer path is cut in a message.
+#: Maximum length of a path in a message.
 _PATH_CHARS: Final = 200
-#: What to do about an I/O error, where there is something to do.
+#: Hints by I/O error.
 _HINTS: Final = {
-    errno.ENOSPC: "free some and try again, or write elsewhere",
-    errno.EDQUOT: "free some and try again, or write elsewhere",
-    errno.ENAMETOOLONG: "name a shorter path",
-    errno.EFBIG: "write elsewhere, or raise the limit on the size of files",
+    errno.ENOSPC: "free space and retry, or write elsewhere",
+    errno.EDQUOT: "free space and retry, or write elsewhere",
+    errno.ENAMETOOLONG: "use a shorter path",
+    errno.EFBIG: "write elsewhere, or raise the file size limit",
 }
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: handled wherever Ctrl-C is, so the same partial report is kept."""
+    """SIGTERM: handled like Ctrl-C, so the partial report is kept."""
 
 
 class CommandFailure(NamedTuple):
-    """What ended a command, ready to be printed."""
+    """The error that ended a command, ready to be printed."""
 
     #: Class of the error, for programs.
     kind: str
-    #: One sentence for people; empty prints nothing.
+    #: Message for people; empty prints nothing.
     message: str
-    #: What the process ends with.
+    #: Exit code of the process.
     code: int
-    #: Whether it may be a bug of ours, so that `-v` shows where.
+    #: Whether it may be a bug in Stretto, so that `-v` prints the traceback.
     unexpected: bool = False
 
 
 def failure_of(error: BaseException) -> CommandFailure:
-    """Message and exit code of anything that a command may raise."""
+    """Message and exit code of any exception."""
     kind = type(error).__name__
     if isinstance(error, StrettoError):
         return CommandFailure(kind, str(error), int(error.exit_code))
@@ -75,21 +75,21 @@ def failure_of(error: BaseException) -> CommandFailure:
         return CommandFailure(
             kind, "the input is nested too deeply", int(ExitCode.ERROR), unexpected=True
         )
-    told = f"{kind}: {error}" if str(error) else kind
-    return CommandFailure(kind, f"unexpected {told}", int(ExitCode.ERROR), unexpected=True)
+    text = f"{kind}: {error}" if str(error) else kind
+    return CommandFailure(kind, f"unexpected {text}", int(ExitCode.ERROR), unexpected=True)
 
 
 def _usage(error: click.ClickException) -> str:
-    """What was wrong with the command line, and where the right form stands."""
+    """Message of a usage error, with a pointer to the help."""
     text = error.format_message().strip()
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        return f"a command is missing\n\n{text}"
+        return f"missing command\n\n{text}"
     context = getattr(error, "ctx", None)
     return f"{text} (see `{context.command_path} --help`)" if context is not None else text
 
 
 def _of_system(error: OSError) -> str:
-    """An I/O error with the path it is about."""
+    """Message of an I/O error, with its path."""
     reason = error.strerror or str(error) or type(error).__name__
     hint = _HINTS.get(error.errno or 0, "")
     path = str(error.filename or "")
@@ -98,7 +98,7 @@ def _of_system(error: OSError) -> str:
 
 
 def report(error: BaseException, *, as_json: bool, verbose: bool) -> int:
-    """Print what ended a command on stderr; returns the exit code."""
+    """Print the error that ended a command to stderr; returns the exit code."""
     failure = failure_of(error)
     if failure.code == BROKEN_PIPE:
         _drop_output()
@@ -113,12 +113,12 @@ def report(error: BaseException, *, as_json: bool, verbose: bool) -> int:
 
 
 def print_failure(failure: CommandFailure, *, as_json: bool, verbose: bool) -> None:
-    """Write the sentence, or the object, to stderr."""
-    hint = "-v shows where" if failure.unexpected and not verbose else ""
+    """Write the message, or the JSON object, to stderr."""
+    hint = "-v shows the traceback" if failure.unexpected and not verbose else ""
     if as_json:
-        told = {"kind": failure.kind, "message": failure.message, "exit_code": failure.code}
+        fields = {"kind": failure.kind, "message": failure.message, "exit_code": failure.code}
         click.echo(
-            json.dumps({"schema": SCHEMA, "error": told | ({"hint": hint} if hint else {})}),
+            json.dumps({"schema": SCHEMA, "error": fields | ({"hint": hint} if hint else {})}),
             err=True,
         )
     elif failure.code == ExitCode.INTERRUPTED:
@@ -129,7 +129,7 @@ def print_failure(failure: CommandFailure, *, as_json: bool, verbose: bool) -> N
 
 
 def _drop_output() -> None:
-    """Nobody reads any more: let the interpreter's last flush go nowhere instead of failing."""
+    """Redirect stdout to /dev/null, so that the interpreter's last flush does not fail."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,7 +1,8 @@
-"""Ctrl-C and SIGTERM, held back until a command is at a place where it may stop.
+"""Defers Ctrl-C and SIGTERM until a command reaches a point where it can stop.
 
-A signal that raises in the middle of a write leaves a durable store in doubt about itself. So a
-long command runs under ``DeferredInterrupt`` and asks now and then; a second signal does not wait.
+A signal that raises in the middle of a write can leave a durable store in an unknown state. Long
+commands therefore run under ``DeferredInterrupt`` and check regularly; a second signal raises at
+once.
 """
 
 import signal
@@ -17,31 +18,31 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def terminate(_number: int, _frame: FrameType | None) -> None:
-    """SIGTERM ends a command as Ctrl-C does: with a partial report and exit code 130."""
+    """Handle SIGTERM like Ctrl-C: partial report, exit code 130."""
     raise Terminated
 
 
 class DeferredInterrupt:
-    """While it is open, the first signal waits for ``check``; the second raises at once."""
+    """Inside the block, the first signal waits for ``check``; the second raises at once."""
 
     def __init__(self) -> None:
-        #: The signal that waits, or ``None``.
-        self.waiting: int | None = None
+        #: The pending signal, or ``None``.
+        self.pending: int | None = None
         self._before: dict[int, Any] = {}
 
     def check(self) -> None:
-        """Stop here when a signal has come.
+        """Raise if a signal is pending.
 
         Raises:
-            KeyboardInterrupt: one has.
+            KeyboardInterrupt: a signal is pending.
         """
-        if self.waiting is not None:
-            raise _error_of(self.waiting)
+        if self.pending is not None:
+            raise _error_of(self.pending)
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                self._before[number] = signal.signal(number, self._come)
+                self._before[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(
@@ -53,19 +54,19 @@ class DeferredInterrupt:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _come(self, number: int, _frame: FrameType | None) -> None:
-        if self.waiting is not None:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if self.pending is not None:
             raise _error_of(number)
-        self.waiting = number
+        self.pending = number
 
 
 @contextmanager
-def on_hangup(told: Callable[[], None]) -> Iterator[None]:
-    """While it is open, SIGHUP calls ``told`` and ends nothing."""
+def on_hangup(callback: Callable[[], None]) -> Iterator[None]:
+    """Inside the block, SIGHUP calls ``callback`` instead of ending the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGHUP, lambda *_: told())
+    before = signal.signal(signal.SIGHUP, lambda *_: callback())
     try:
         yield
     finally:

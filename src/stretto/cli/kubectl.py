@@ -1,7 +1,7 @@
-"""``kubectl stretto``: the verbs that look, at the cluster that kubectl would take.
+"""``kubectl stretto``: the inspection commands on the cluster that kubectl would use.
 
-kubectl finds the program ``kubectl-stretto`` on the path and hands it the words behind its name.
-Each verb is the one of ``stretto``, with ``--cluster`` already said.
+kubectl finds the program ``kubectl-stretto`` on the path and passes the remaining arguments to it.
+Each command is that of ``stretto`` with ``--cluster`` added.
 """
 
 from typing import Final
@@ -12,27 +12,27 @@ from stretto.cli.main import LazyGroup, program, start
 from stretto.cli.verbs import Verb, known
 
 OFFERED: Final = ("explain", "story", "plan", "queues", "shards", "doctor")
-"""Verbs that look at a cluster."""
+"""Commands that read a cluster."""
 
 
 class KubectlGroup(LazyGroup):
-    """The verbs that look at a cluster, each pointed at one."""
+    """The commands that read a cluster, with ``--cluster`` added."""
 
     def verbs(self) -> dict[str, Verb]:
-        """Those that look."""
+        """The inspection commands."""
         return {name: verb for name, verb in known().items() if name in OFFERED}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that is meant, at the cluster."""
+        """Resolve a command and add ``--cluster``."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command, ["--cluster", *rest]
 
 
-HELP: Final = """Say why pods of a cluster wait, and how Stretto fares there.
+HELP: Final = """Explain pending pods of a cluster and show the state of its scheduler.
 
-Only reads go to the cluster. Every command has --help with an example.
+All commands are read-only. Every command has --help with an example.
 """
 
 cli = program(KubectlGroup, "kubectl stretto", HELP)

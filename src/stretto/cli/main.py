@@ -1,7 +1,7 @@
-"""The group of all verbs. It knows each by name and sentence, and imports one only to run it.
+"""The group of all commands, which imports a command only to run it.
 
-So `stretto --version` and `stretto --help` cost what Python and click cost, whatever the verbs
-need; a test looks at the modules that were loaded.
+`stretto --version` and `stretto --help` therefore import nothing beyond Python and click; a test
+checks the loaded modules.
 """
 
 import os
@@ -20,91 +20,109 @@ from stretto.base.errors import UnknownNameError
 from stretto.cli import failures
 from stretto.cli.interrupts import terminate
 from stretto.cli.options import SharedOptions, shared_options
-from stretto.cli.verbs import Verb, known
+from stretto.cli.verbs import Verb, VerbGroup, known
 
-#: Set by a shell that asks how a word may be completed.
+#: Set by a shell that requests completions.
 COMPLETE: Final = "_STRETTO_COMPLETE"
+#: Output of --version.
+VERSION: Final = f"stretto {__version__}"
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are run."""
+    """A group whose commands are imported on demand."""
 
     def verbs(self) -> dict[str, Verb]:
-        """What it offers, in the order of the help."""
+        """Its commands, in the order of the help."""
         return known()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All verbs, in the order of the table."""
+        """All commands, in the order of the table."""
         return list(self.verbs())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one verb."""
+        """Import one command."""
         verb = self.verbs().get(cmd_name)
         if verb is None:
             return None
         module, attribute = verb.place.split(":")
         found = getattr(import_module(module), attribute)
         if not isinstance(found, click.Command):
-            raise TypeError(f"{verb.place} is no command")
+            raise TypeError(f"{verb.place} is not a command")
         return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb that is meant; a typo names the nearest."""
+        """Resolve a command; an unknown name raises an error with the nearest names.
+
+        ``help`` and ``version`` stand for --help and --version.
+        """
         verbs = self.verbs()
+        if args and args[0] == "help" and "help" not in verbs:
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
+        if args == ["version"] and "version" not in verbs:
+            click.echo(VERSION)
+            ctx.exit()
         if args and args[0] not in verbs and not args[0].startswith("-"):
             raise UnknownNameError("command", args[0], verbs)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs, from the table alone."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.sentence) for name, verb in self.verbs().items()])
+        """Write the list of commands by group, from the table alone."""
+        verbs = self.verbs()
+        width = max(map(len, verbs), default=0)
+        for group in VerbGroup:
+            rows = [(n.ljust(width), v.sentence) for n, v in verbs.items() if v.group is group]
+            if rows:
+                with formatter.section(group.value):
+                    formatter.write_dl(rows)
 
-    def main(  # type: ignore[override]  # click's overloads are about a mode that we do not have
+    def main(  # type: ignore[override]  # click overloads by standalone_mode, which is unused here
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:
-        """Run a command line to its exit code; every error ends here."""
+        """Run a command line and exit; every error is handled here."""
         if COMPLETE in os.environ:
             return super().main(args, self.name, complete_var=COMPLETE)
         sys.exit(self._run(list(sys.argv[1:] if args is None else args)))
 
-    def _run(self, words: list[str]) -> int:
-        """Parse and invoke; click's own loop would end a broken pipe its own way."""
+    def _run(self, arguments: list[str]) -> int:
+        """Parse and invoke; click's own loop would handle a broken pipe differently."""
         given = SharedOptions()
         try:
-            with self.make_context(self.name, list(words), obj=given) as context:
+            with self.make_context(self.name, list(arguments), obj=given) as context:
                 self.invoke(context)
             sys.stdout.flush()
         except click.exceptions.Exit as ended:
             return ended.exit_code
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the one place for it)
-            return self._report(error, given, words)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (the only handler)
+            return self._report(error, given, arguments)
         return 0
 
-    def _report(self, error: BaseException, given: SharedOptions, words: list[str]) -> int:
-        as_json = bool(given.json) or wants_json_errors(words)
-        return failures.report(error, as_json=as_json, verbose=given.verbose > 0)
+    def _report(self, error: BaseException, given: SharedOptions, arguments: list[str]) -> int:
+        as_json = bool(given.json) or wants_json_errors(arguments)
+        return failures.report(error, as_json=as_json, verbose=given.verbose)
 
 
-def wants_json_errors(words: Sequence[str]) -> bool:
-    """Whether a command line names ``--json``, for errors that come before it is parsed."""
-    return any(word == "--json" or word.startswith("--json=") for word in words)
+def wants_json_errors(arguments: Sequence[str]) -> bool:
+    """Whether a command line contains ``--json``, for errors before it is parsed."""
+    return any(each == "--json" or each.startswith("--json=") for each in arguments)
 
 
-def program(kind: type[LazyGroup], name: str, words: str) -> click.Group:
-    """A group as a program: with the options that all programs of ours have."""
+def program(kind: type[LazyGroup], name: str, description: str) -> click.Group:
+    """Make a group a program, with the shared options and --version."""
     group = kind(
         name,
-        help=words,
+        help=description,
         params=shared_options(out=False),
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    return click.version_option(__version__, message="stretto %(version)s")(group)
+    return click.version_option(__version__, "-V", "--version", message=VERSION)(group)
 
 
-HELP: Final = """One scheduler for services, batch, streaming and machine learning.
+HELP: Final = """A cluster scheduler for services, batch, streaming and machine learning.
 
 Data goes to stdout, everything else to stderr. Every command has --help with an example.
 """
@@ -118,13 +136,13 @@ def main() -> None:
 
 
 def start(group: click.Group) -> None:
-    """Run a group as the program that it is."""
+    """Run a group as the program of this process."""
     collector.set_thresholds()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, terminate)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us: what is said is for nobody
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (for good)
+        if getattr(sys, name) is None:  # closed by the parent process: discard the output
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (stays open)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -1,4 +1,4 @@
-"""Numbers separated by commas, as options of studies spell what they sweep."""
+"""Comma-separated numbers, as in options that sweep a parameter."""
 
 from typing import Final, TypeVar
 
@@ -7,23 +7,23 @@ from stretto.base.errors import InputError
 Number = TypeVar("Number", int, float)
 
 TOO_BIG: Final = 1_000_000
-"""Nobody has so many schedulers, or thinks for so many seconds."""
+"""Exclusive upper bound of the numbers."""
 
 
 def counts(option: str, text: str) -> tuple[int, ...]:
-    """Whole numbers from 1 on, separated by commas, each once.
+    """Parse distinct integers of at least 1, separated by commas.
 
     Raises:
-        InputError: one of them is no such number.
+        InputError: an element is not such a number.
     """
     return _numbers(option, text, int, 1)
 
 
 def seconds(option: str, text: str) -> tuple[float, ...]:
-    """Numbers from 0 on, separated by commas, each once.
+    """Parse distinct numbers of at least 0, separated by commas.
 
     Raises:
-        InputError: one of them is no such number.
+        InputError: an element is not such a number.
     """
     return _numbers(option, text, float, 0)
 
@@ -36,7 +36,7 @@ def _numbers(option: str, text: str, kind: type[Number], low: int) -> tuple[Numb
         except ValueError:
             number = kind(-1)
         if not low <= number < TOO_BIG:
-            what = "whole numbers" if low else "numbers"
-            raise InputError(option, part.strip(), f"{what} from {low} on, separated by commas")
+            what = "integers" if low else "numbers"
+            raise InputError(option, part.strip(), f"{what} of at least {low}, separated by commas")
         found[number] = None
     return tuple(found)

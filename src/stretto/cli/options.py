@@ -1,8 +1,7 @@
-"""What every command shares: ``--json``, ``--seed``, ``-q``, ``-v``, and ``--out`` where it writes.
+"""Options that all commands share: ``--json``, ``--seed``, ``-q``, ``-v``, and ``--out`` for files.
 
-They may stand before the verb or behind it; what stands behind wins. A command is made by
-``command``: it names an example, and its own options arrive as one frozen struct, so that no
-function takes a dozen arguments.
+Shared options go before or after the command; if both are given, the later one wins. ``command``
+makes a command with an example; its own options arrive as one frozen struct.
 """
 
 from collections.abc import Callable
@@ -20,78 +19,78 @@ from stretto.cli.console import Console
 
 Options = TypeVar("Options")
 
-#: Which kernels decide, for verbs that run a plane.
+#: Kernel tier, for commands that run a plane.
 TIER: Final = click.option(
     "--tier",
     type=click.Choice(["auto", "numba", "numpy"]),
     default="auto",
-    help="Kernels: compiled (numba), plain (numpy), or what is installed [auto].",
+    help="Kernels: compiled (numba), plain (numpy), or whichever is installed [auto].",
 )
-#: Rules of the user's own, for verbs that take a profile.
+#: Plugin files, for commands that take a profile.
 PLUGIN: Final = click.option(
     "--plugin",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE.py",
-    help="A file with rules that the profile may name; may be given again.",
+    help="File with rules that the profile may name; may be repeated.",
 )
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers that have an end: NaN passes every comparison, infinity many."""
+    """A range of finite numbers; click accepts NaN in any range, and infinity in open ones."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or a complaint."""
+        """Convert, and refuse values that are not finite."""
         number = super().convert(value, param, ctx)
         if not isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
-# Ranges of numbers: 1 and more, 0 and more, more than 0, a part of a whole.
+# Ranges: at least 1, at least 0, above 0, from 0 to 1.
 POSITIVE: Final = click.IntRange(min=1)
 COUNT: Final = click.IntRange(min=0)
 ABOVE_0: Final = FiniteRange(min=0, min_open=True)
 SHARE: Final = FiniteRange(0, 1)
 
-#: Seed where none is given, so that two runs agree.
+#: Default seed, so that runs are reproducible.
 DEFAULT_SEED: Final = 0
-#: A file that is read: it must be there, and no folder; otherwise exit 2.
+#: An input file: must exist and be no folder, otherwise exit 2.
 INPUT_FILE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
 @dataclass
 class SharedOptions:
-    """The shared options as they stood on the command line so far."""
+    """The shared options parsed so far."""
 
-    #: Where the JSON twin goes; empty where none is wanted.
+    #: Target of the JSON output; empty for none.
     json: str = ""
-    #: The seed, where one was given.
+    #: The seed, if given.
     seed: int | None = None
-    #: Whether only data and errors are wanted.
+    #: Whether to write only data and errors.
     quiet: bool = False
-    #: How often ``-v`` was given.
-    verbose: int = 0
-    #: The output folder, where one was given.
+    #: Whether to write details.
+    verbose: bool = False
+    #: The output folder, if given.
     out: Path | None = None
 
 
 @dataclass(frozen=True)
 class CommandContext:
-    """What every command is handed first."""
+    """The first argument of every command."""
 
-    #: Where it speaks.
+    #: Output streams.
     console: Console
-    #: The seed of every draw.
+    #: Seed of the random number generator.
     seed: int
-    #: Whether the seed was given, or is the default.
+    #: Whether the seed was given explicitly.
     seed_given: bool
-    #: The output folder, checked and made; None where none was given.
+    #: The output folder, checked and created; ``None`` if not given.
     out: Path | None
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Note a shared option where it was given; the later one wins."""
+    """Store a shared option if it was given; the later one wins."""
     given = context.ensure_object(SharedOptions)
     if context.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT:
         setattr(given, str(parameter.name), value)
@@ -102,12 +101,12 @@ def _shared(*names: str, **settings: Any) -> click.Option:
 
 
 def shared_options(*, out: bool = True) -> list[click.Parameter]:
-    """The options that every command has; ``out`` for those that write files."""
+    """The shared options; ``out`` adds --out for commands that write files."""
     options: list[click.Parameter] = [
         _shared("--json", metavar="PATH|-", help="Write the result as JSON; - is stdout."),
-        _shared("--seed", type=COUNT, metavar="N", help="Seed of every draw [0]."),
+        _shared("--seed", type=COUNT, metavar="N", help="Random seed [0]."),
         _shared("-q", "--quiet", is_flag=True, help="Data and errors only: no progress, no notes."),
-        _shared("-v", "--verbose", count=True, help="Say more; twice for still more."),
+        _shared("-v", "--verbose", is_flag=True, help="More output."),
     ]
     folder = click.Path(path_type=Path)
     if out:
@@ -118,20 +117,20 @@ def shared_options(*, out: bool = True) -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A verb: its own options, then the shared ones, then an example."""
+    """A command whose help lists its own options, the shared options and an example."""
 
     def __init__(self, name: str, example: str, out: bool, **settings: Any) -> None:
         super().__init__(name, **settings)
-        #: Command lines that work, one a line.
+        #: Working command lines, one per line.
         self.example = example
-        #: Names of the shared options, listed apart in the help.
+        #: Names of the shared options, which the help lists separately.
         self.shared_names: set[str] = set()
         for option in shared_options(out=out):
             self.params.append(option)
             self.shared_names.add(str(option.name))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Own options first, shared ones under their own heading."""
+        """Write own options first, then the shared ones under their own heading."""
         own: list[tuple[str, str]] = []
         shared: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
@@ -144,7 +143,7 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The example, as it is typed."""
+        """Write the example verbatim."""
         formatter.write_paragraph()
         formatter.write_heading("Example")
         for line in dedent(self.example).strip().splitlines():
@@ -157,13 +156,13 @@ Body = Callable[[CommandContext, Options], None]
 def command(
     name: str, takes: Callable[..., Options], *, example: str, out: bool = False
 ) -> Callable[[Body[Options]], Command]:
-    """Make a verb of a function: ``body(common, takes(**own options))``.
+    """Make a command of a function: ``body(common, takes(**own options))``.
 
     Args:
-        name: the verb as it is typed.
-        takes: a frozen dataclass or struct with a field for each own option.
-        example: a command line that works, shown by ``--help``.
-        out: whether it writes files, and so has ``--out``.
+        name: the command's name.
+        takes: a frozen dataclass or struct with one field per option.
+        example: working command lines, shown by ``--help``.
+        out: whether it writes files, and therefore has ``--out``.
     """
 
     def decorate(body: Body[Options]) -> Command:
@@ -178,10 +177,10 @@ def command(
 
 
 def common_of(given: SharedOptions) -> CommandContext:
-    """The shared options, settled; targets that cannot be written are refused here.
+    """Check the shared options; targets that cannot be written are refused here.
 
     Raises:
-        InputError: the file or the folder cannot be written.
+        InputError: the file or folder is not writable.
     """
     if given.json:
         sinks.check_file("--json", given.json)

@@ -1,4 +1,4 @@
-"""How far it is: a bar on a terminal, a line now and then elsewhere, nothing when quiet."""
+"""Progress display: a bar on a terminal, occasional lines elsewhere, nothing when quiet."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -6,17 +6,17 @@ from typing import Any, Final, Protocol, Self
 
 from stretto.base.clock import Clock
 
-#: A line is written at each step of this many percent,
+#: Percent between two lines.
 LINE_PERCENT: Final = 10
-#: and after this many seconds of silence.
+#: Seconds after which a line is written in any case.
 LINE_SECONDS: Final = 30.0
 
 
 class Progress(Protocol):
-    """Shows how much is done."""
+    """A progress display."""
 
     def update(self, done: int, note: str = "", total: int | None = None) -> None:
-        """So much is done by now; cheap enough to be called some hundred times a second."""
+        """Report progress; cheap enough for several hundred calls per second."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -30,10 +30,10 @@ class Progress(Protocol):
 
 
 class SilentProgress:
-    """Shows nothing."""
+    """Displays nothing."""
 
     def update(self, done: int, note: str = "", total: int | None = None) -> None:
-        """Nothing is shown."""
+        """Ignore the report."""
 
     def __enter__(self) -> Self:
         return self
@@ -43,7 +43,7 @@ class SilentProgress:
 
 
 class LineProgress:
-    """A line at every tenth, or after half a minute of silence."""
+    """Writes a line at every tenth, or after half a minute without one."""
 
     def __init__(self, label: str, total: int, clock: Clock, write: Callable[[str], None]) -> None:
         self._label = label
@@ -54,7 +54,7 @@ class LineProgress:
         self._last = clock.monotonic()
 
     def update(self, done: int, note: str = "", total: int | None = None) -> None:
-        """Write a line where one is due."""
+        """Write a line if one is due."""
         self._total = self._total if total is None else total
         percent = 100 * done // self._total if self._total > 0 else 100
         tenth = percent // LINE_PERCENT
@@ -62,8 +62,8 @@ class LineProgress:
         if tenth <= self._tenth and now - self._last < LINE_SECONDS:
             return
         self._tenth, self._last = max(tenth, self._tenth), now
-        behind = f" · {note}" if note else ""
-        self._write(f"{self._label}: {percent}% ({done:,}/{self._total:,}){behind}")
+        suffix = f" · {note}" if note else ""
+        self._write(f"{self._label}: {percent}% ({done:,}/{self._total:,}){suffix}")
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +73,7 @@ class LineProgress:
 
 
 class BarProgress:
-    """A bar on stderr, drawn by rich ten times a second; it stays on the screen at the end."""
+    """A bar on stderr, redrawn by rich ten times a second; it remains visible at the end."""
 
     def __init__(self, label: str, total: int) -> None:
         from rich.console import Console
@@ -91,7 +91,7 @@ class BarProgress:
         self._task = self._bar.add_task(label, total=total, note="")
 
     def update(self, done: int, note: str = "", total: int | None = None) -> None:
-        """Move the bar."""
+        """Update the bar."""
         more = {} if total is None else {"total": total}
         self._bar.update(self._task, completed=done, note=note, **more)
 

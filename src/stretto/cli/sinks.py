@@ -1,8 +1,7 @@
-"""Where data goes: checked before any work, written whole or not at all.
+"""Output files and folders: checked before any work, written completely or not at all.
 
-A command that computes for a minute must not find at its end that the folder is missing. So the
-target is probed while options are parsed, and the file appears under its name only when
-it is complete.
+A command that runs for a minute must not fail at the end because of a missing folder. Targets are
+therefore checked while options are parsed, and a file gets its name only when it is complete.
 """
 
 import contextlib
@@ -16,24 +15,24 @@ import click
 
 from stretto.base.errors import InputError
 
-#: Spelling of "standard output" wherever a path is asked for.
+#: Path that means standard output.
 STDOUT: Final = "-"
 
 
 @runtime_checkable
 class NumpyValue(Protocol):
-    """NumPy's scalars and arrays, without importing NumPy."""
+    """NumPy scalars and arrays, without importing NumPy."""
 
     def tolist(self) -> object:
-        """Plain Python of the same value."""
+        """The same value as plain Python."""
         ...
 
 
 def check_file(where: str, name: str) -> None:
-    """Refuse a file that could not be written.
+    """Refuse a file that cannot be written.
 
     Raises:
-        InputError: its folder is missing or closed to us, or the name is a folder's.
+        InputError: its folder is missing or not writable, or the name is a folder.
     """
     if name == STDOUT:
         return
@@ -42,46 +41,46 @@ def check_file(where: str, name: str) -> None:
         raise InputError(where, name, "a file, not a folder", "add a file name")
     if path.exists():
         if not os.access(path, os.W_OK):
-            raise InputError(where, name, "a file that can be written", "choose another path")
+            raise InputError(where, name, "a writable file", "choose another path")
         if not path.is_file():
             return
     probe(where, path.parent)
 
 
 def check_folder(where: str, path: Path) -> None:
-    """Make an output folder and refuse one that could not be written.
+    """Create an output folder and refuse one that cannot be written.
 
     Raises:
-        InputError: the folder above is missing, the name is a file's, or writing is refused.
+        InputError: the parent folder is missing, the name is a file, or it is not writable.
     """
     if path.exists() and not path.is_dir():
         raise InputError(where, str(path), "a folder, not a file", "choose another path")
     if not path.exists():
         if not path.parent.is_dir():
-            hint = f"make {path.parent} first"
+            hint = f"create {path.parent} first"
             raise InputError(where, str(path), "a path whose folder exists", hint)
         try:
             path.mkdir()
         except OSError as error:
-            expected = f"a folder that can be made ({error.strerror})"
+            expected = f"a folder that can be created ({error.strerror})"
             raise InputError(where, str(path), expected, "choose another path") from error
     probe(where, path)
 
 
 def probe(where: str, folder: Path) -> None:
-    """Write a nameless file into a folder, to know that it can be done."""
+    """Write an anonymous file into a folder, to verify that it is writable."""
     if not folder.is_dir():
-        raise InputError(where, str(folder), "a folder that exists", f"make {folder} first")
+        raise InputError(where, str(folder), "an existing folder", f"create {folder} first")
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        expected = f"a folder that can be written ({error.strerror})"
+        expected = f"a writable folder ({error.strerror})"
         raise InputError(where, str(folder), expected, "choose another path") from error
 
 
 def write_json(name: str, payload: Mapping[str, Any]) -> None:
-    """Write an object as JSON, indented, to a file or to standard output."""
+    """Write an object as indented JSON to a file or to standard output."""
     import msgspec
 
     raw = msgspec.json.encode(payload, enc_hook=plain)
@@ -93,16 +92,16 @@ def write_json(name: str, payload: Mapping[str, Any]) -> None:
 
 
 def plain(value: object) -> object:
-    """NumPy's numbers and arrays as Python's; a path as text."""
+    """Convert NumPy values to Python, and paths to text."""
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, NumpyValue):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write beside the target, then put it in its place: a reader never sees half a file."""
+    """Write a temporary file, then rename it: readers never see a partial file."""
     if path.exists() and not path.is_file():
         with _named(path):
             path.write_bytes(content)
@@ -123,7 +122,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Say of an I/O error which file it is about, by the name that the user knows."""
+    """Add the user's path to I/O errors."""
     try:
         yield
     except OSError as error:

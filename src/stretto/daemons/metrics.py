@@ -1,6 +1,7 @@
 """The metrics of one plane: what a daemon, or a run with ``--metrics``, publishes."""
 
-from stretto.explain.metrics.metrics import Metrics, WatchedPlane
+from stretto.explain.metrics.gauges import WatchedPlane
+from stretto.explain.metrics.metrics import Metrics
 from stretto.plane.plane import Plane
 
 

@@ -1,4 +1,4 @@
-"""Explanations: why a pod is pending, what would cure it, and how it got where it is.
+"""Explanations: why a pod is pending, what would make it fit, and how it got to its node.
 
 `explain` reads state, framework and views of `control`; it changes nothing.
 """

@@ -1,8 +1,7 @@
-"""A pod's life, step by step, each with its cause: the answer behind ``stretto story``.
+"""A pod's life step by step, each step with its cause: the answer behind ``stretto story``.
 
-From the record of a run it is complete: every attempt, the declined ones too, and pods that ended
-long before the run did. From the objects of a store it is what was told there: events, conditions
-and bindings.
+A run record is complete: it has every attempt, including failed ones, and pods deleted before the
+end. The objects of a store only show what was written there: events, conditions and bindings.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,16 +15,16 @@ from stretto.api.types.pod import Pod
 from stretto.api.wire.kinds import EVENT, POD
 from stretto.base.clock import parse_timestamp
 from stretto.base.errors import InputError, NotFoundError
-from stretto.explain.records.steps import StepFact
-from stretto.explain.why.scene import DEFAULT_NAMESPACE, LoadedRun
+from stretto.explain.records.steps import FAILED_STEPS, StepFact
+from stretto.explain.why.sources.loaded import LoadedRun
+from stretto.explain.why.sources.lookup import DEFAULT_NAMESPACE, full_name, similar_names
 from stretto.explain.why.why import explain_pod
-from stretto.explain.words.nearest import nearest
 from stretto.explain.words.reasons import Reason
 from stretto.stores.store import Record
 
 SCHEMA: Final = "stretto.story/v1"
 """Version of the form below as JSON."""
-_UNTRIED: Final = "it was not tried by itself: a pod that asks for the same had just found no node"
+_UNTRIED: Final = "not attempted: an identical pod had just found no node"
 
 
 class Story(msgspec.Struct, frozen=True):
@@ -33,70 +32,77 @@ class Story(msgspec.Struct, frozen=True):
 
     #: ``namespace/name``.
     pod: str
-    #: Where it was in the end: ``bound``, ``unschedulable``, ``gone``, ...
+    #: Its final state: ``bound``, ``unschedulable``, ``gone``, ...
     state: str
-    #: Its node in the end; empty for none.
+    #: Its final node; empty for none.
     node: str
-    #: What happened, in order.
+    #: Its steps in order.
     steps: tuple[StepFact, ...]
-    #: Why it waited in the end; ``None`` where it did not.
+    #: Why it is pending at the end; ``None`` if it is not.
     waits: Reason | None = None
-    #: What the story was taken from, in words.
+    #: Source of the story, as text.
     basis: str = ""
-    #: Steps of all pods that were not kept, because there were too many.
+    #: Steps of all pods dropped because of the recorder's limit.
     dropped: int = 0
 
     @property
     def declined(self) -> int:
-        """Attempts that came to nothing."""
-        return sum(step.step in ("no place", "refused") for step in self.steps)
+        """Number of failed attempts."""
+        return sum(step.step in FAILED_STEPS for step in self.steps)
 
 
 def story_of_run(run: LoadedRun, pod: str) -> Story:
-    """A pod's life in a run, by its record.
+    """A pod's life in a recorded run.
 
     Args:
         run: the record.
-        pod: ``name`` or ``namespace/name``; the latest bearer of the name.
+        pod: ``name`` or ``namespace/name``; the latest pod of that name.
 
     Raises:
-        NotFoundError: there was no such pod; the nearest names are told.
+        NotFoundError: no such pod; the hint lists similar names.
     """
-    basis = f"the record of run {run.facts.name}"
+    basis = f"record of run {run.facts.name}"
     try:
-        said = explain_pod(run.scene, pod)
+        explanation = explain_pod(run.scene, pod)
     except NotFoundError:
-        serials = run.file.gone(pod)
+        serials = run.file.deleted(pod)
         if not serials:
             raise _unknown(run, pod) from None
         steps = run.steps_of(serials[-1])
-        key = pod if "/" in pod else f"{DEFAULT_NAMESPACE}/{pod}"
+        key = full_name(pod)
         return Story(key, "gone", "", steps, None, basis, run.facts.steps_dropped)
-    steps = said.steps
-    waits = said.dominant
-    tried = any(step.step in ("no place", "placed", "refused") for step in steps)
-    if waits is not None and said.state == "unschedulable" and not tried:
+    steps = explanation.steps
+    waits = explanation.dominant
+    attempted = any(step.step in ("no place", "placed", "refused") for step in steps)
+    if waits is not None and explanation.state == "unschedulable" and not attempted:
         at = steps[-1].time_s if steps else 0.0
-        steps = (*steps, StepFact(at, "passed over", _UNTRIED, "nothing has cured that since"))
-    return Story(said.pod, said.state, said.node, steps, waits, basis, run.facts.steps_dropped)
+        steps = (*steps, StepFact(at, "passed over", _UNTRIED, "no relevant event since"))
+    return Story(
+        explanation.pod,
+        explanation.state,
+        explanation.node,
+        steps,
+        waits,
+        basis,
+        run.facts.steps_dropped,
+    )
 
 
 def _unknown(run: LoadedRun, pod: str) -> NotFoundError:
     pods = run.scene.cluster.pods
-    names = [*(pods.name[row] for row in pods.rows().tolist()), *run.file.ended_names()]
-    found = nearest(pod.rpartition("/")[2], names)
-    hint = f"did you mean {' or '.join(found)}?" if found else ""
-    return NotFoundError(f"pod {pod}", f"the run had {len(names):,} pods", hint)
+    names = [*(pods.name[row] for row in pods.rows().tolist()), *run.file.deleted_names()]
+    suggestion = similar_names(pod.rpartition("/")[2], names)
+    return NotFoundError(f"pod {pod}", f"the run had {len(names):,} pods", suggestion)
 
 
 # ---------------------------------------------------------------- from objects
 
 
 def story_of_objects(records: Sequence[Record], pod: str, basis: str) -> Story:
-    """What the objects of a store tell of a pod: its creation, events, and where it is.
+    """A pod's life from the objects of a store: creation, events and current node.
 
     Raises:
-        NotFoundError: there is no such pod; the nearest names are told.
+        NotFoundError: no such pod; the hint lists similar names.
     """
     record = _find(records, pod)
     start = _time(record.created) or 0.0
@@ -105,27 +111,27 @@ def story_of_objects(records: Sequence[Record], pod: str, basis: str) -> Story:
     if record.node:
         steps.append(StepFact(steps[-1].time_s, "bound", f"on {record.node}"))
     else:
-        steps += _standing(record, start, steps)
+        steps += _pending_steps(record, start, steps)
     state = "bound" if record.node else "waiting"
     return Story(_key(record), state, record.node, tuple(steps), None, basis)
 
 
-def _standing(record: Record, start: float, told: Sequence[StepFact]) -> list[StepFact]:
-    """What a pod without a node says of itself where no event does: gates and its condition."""
+def _pending_steps(record: Record, start: float, steps: Sequence[StepFact]) -> list[StepFact]:
+    """Steps of a pending pod that no event shows: its gates and its condition."""
     try:
         pod = decode_as(Pod, record.body)
     except InputError:
         return []
     if pod.spec.scheduling_gates:
         gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
-        return [StepFact(told[-1].time_s, "held", f"by scheduling gates: {gates}")]
+        return [StepFact(steps[-1].time_s, "held", f"scheduling gates: {gates}")]
     found = pod.status.condition("PodScheduled")
     if found is None or found.status != "False":
         return []
-    if any(step.detail.startswith(found.message) for step in told):
+    if any(step.detail.startswith(found.message) for step in steps):
         return []
     since = _time(found.last_transition_time)
-    at = told[-1].time_s if since is None else max(0.0, since - start)
+    at = steps[-1].time_s if since is None else max(0.0, since - start)
     return [StepFact(at, "no place", found.message)]
 
 
@@ -134,14 +140,13 @@ def _find(records: Iterable[Record], pod: str) -> Record:
     pods = [record for record in records if record.kind == POD]
     found = [r for r in pods if r.name == name and (not space or r.namespace == space)]
     if not found:
-        near = nearest(name, (record.name for record in pods))
-        hint = f"did you mean {' or '.join(near)}?" if near else ""
-        raise NotFoundError(f"pod {pod}", f"{len(pods):,} pods are known", hint)
+        suggestion = similar_names(name, (record.name for record in pods))
+        raise NotFoundError(f"pod {pod}", f"{len(pods):,} pods are known", suggestion)
     return next((r for r in found if r.namespace == DEFAULT_NAMESPACE), found[0])
 
 
 def _events(records: Iterable[Record], pod: Record, start: float) -> list[StepFact]:
-    """Events about a pod, by time."""
+    """Events about a pod, ordered by time."""
     found = []
     mark = pod.uid.encode()
     for record in records:
@@ -152,20 +157,20 @@ def _events(records: Iterable[Record], pod: Record, start: float) -> list[StepFa
         except InputError:
             continue
         if event.involved_object.uid == pod.uid:
-            found += list(_told(event, start))
+            found += list(_steps_of_event(event, start))
     return sorted(found, key=lambda step: step.time_s)
 
 
-def _told(event: Event, start: float) -> Iterator[StepFact]:
-    """One event, at its first time; where it was told again, at its last time too."""
+def _steps_of_event(event: Event, start: float) -> Iterator[StepFact]:
+    """One event at its first time, and at its last time if it was repeated."""
     step = {"FailedScheduling": "no place", "Scheduled": "placed"}.get(event.reason, event.reason)
     first = _time(event.first_timestamp or event.event_time)
     last = _time(event.last_timestamp)
     if first is not None:
         yield StepFact(max(0.0, first - start), step, event.message)
     if last is not None and event.count > 1 and last != first:
-        more = f"{event.message} ({event.count} times in all)"
-        yield StepFact(max(0.0, last - start), step, more)
+        repeated = f"{event.message} ({event.count} times in total)"
+        yield StepFact(max(0.0, last - start), step, repeated)
 
 
 def _time(text: str | None) -> float | None:

@@ -14,7 +14,9 @@ import numpy.typing as npt
 from stretto.explain.why.gangs import gang_of
 from stretto.explain.why.inquiry import Inquiry
 from stretto.explain.why.pending import PodFindings, reasons_of
-from stretto.explain.why.scene import Scene, live_scene, not_handled
+from stretto.explain.why.scene import Scene
+from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.sources.unhandled import not_handled, unhandled_pod
 from stretto.explain.words.reasons import Reason, ReasonCode, reason
 from stretto.explain.words.standing import facts_of, quota_message
 from stretto.framework.contract.rule import View
@@ -137,7 +139,9 @@ class PendingExplainer:
         why = not_handled(record, self._plane.cluster.config.scheduler_names)
         if why is not None:
             return why
-        other = self._scene.other(f"{record.namespace}/{record.name}")
+        other = unhandled_pod(
+            self._scene.objects, self._plane.cluster, f"{record.namespace}/{record.name}"
+        )
         return other[1] if other else reason(ReasonCode.QUEUED, "It has not been seen yet.")
 
     def _may_explain_gang(self, unit: Unit | None) -> bool:

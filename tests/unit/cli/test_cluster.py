@@ -14,9 +14,9 @@ from stretto.cli.main import cli as stretto
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["queues", "run-1", "--cluster"], "no other state beside a cluster"),
-        (["doctor", "sqlite:x.db", "--context", "prod"], "no other state beside a cluster"),
-        (["explain", "web", "--run", "last", "--cluster"], "no other state beside a cluster"),
+        (["queues", "run-1", "--cluster"], "no other state next to a cluster"),
+        (["doctor", "sqlite:x.db", "--context", "prod"], "no other state next to a cluster"),
+        (["explain", "web", "--run", "last", "--cluster"], "no other state next to a cluster"),
         (["shards", "--scheduler-name", "batch"], "add --cluster, --kubeconfig or --context"),
         (["queues", "--profile", "default"], "add --cluster, --kubeconfig or --context"),
     ],

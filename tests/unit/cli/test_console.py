@@ -119,7 +119,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 def test_what_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
     target = tmp_path / "a.json"
     target.write_text("old")
-    with pytest.raises(TypeError, match="object has no form in JSON"):
+    with pytest.raises(TypeError, match="object cannot be written as JSON"):
         sinks.write_json(str(target), {"a": object()})
     assert target.read_text() == "old"
 

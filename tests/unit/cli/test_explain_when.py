@@ -83,7 +83,11 @@ def gang_store(path: Path, timeout: int, pods: int = 2) -> str:
 
 
 @pytest.mark.parametrize(
-    ("pods", "why"), [(2, "has not found room"), (1, "lacks 1 pod when its group times out")]
+    ("pods", "why"),
+    [
+        (2, "does not fit when its PodGroup times out"),
+        (1, "lacks 1 pod when its PodGroup times out"),
+    ],
 )
 def test_a_gang_that_times_out_first_is_told_that_it_never_starts(
     tmp_path: Path, pods: int, why: str
@@ -110,7 +114,7 @@ def test_a_group_of_a_living_cluster_has_waited_since_it_was_created() -> None:
 
 def test_where_nothing_says_how_long_it_runs_there_is_no_answer(tmp_path: Path) -> None:
     done = explain("b", stored(tmp_path / "run.db", None))
-    assert "Nothing that says how long it runs" in done.stdout
+    assert "No estimate: no running pod with a known run time" in done.stdout
 
 
 def test_who_has_a_node_is_not_told_anything_more(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def test_a_signal_waits_until_it_is_asked_for(
     with DeferredInterrupt() as held:
         held.check()
         os.kill(os.getpid(), number)
-        assert held.waiting == number
+        assert held.pending == number
         with pytest.raises(error):
             held.check()
 

@@ -138,13 +138,13 @@ def test_json_goes_to_a_file_whole(invoke: Invoke, tmp_path: Path) -> None:
     [
         ("fit", 3, "2 pods cannot be placed"),
         ("found", 6, "pod x was not found"),
-        ("bug", 1, "unexpected ZeroDivisionError: division by zero (-v shows where)"),
+        ("bug", 1, "unexpected ZeroDivisionError: division by zero (-v shows the traceback)"),
         ("memory", 1, "out of memory"),
         ("depth", 1, "nested too deeply"),
         ("ctrl-c", 130, "stretto: interrupted"),
         ("term", 130, "stretto: terminated"),
         ("missing", 2, "a.csv: No such file or directory"),
-        ("long", 2, "9…: File name too long; name a shorter path"),
+        ("long", 2, "9…: File name too long; use a shorter path"),
         ("full", 1, "run.sqlite: No space left on device"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from stretto.api.wire.kinds import NM_NODE, NODE, POD, POD_GROUP, QUEUE, Kind
 from stretto.explain.doctor.doctor import CheckedObjects, Checkup, examine, subject_of
-from stretto.explain.doctor.findings import LAWS, DoctorCheck
+from stretto.explain.doctor.findings import INVARIANTS, DoctorCheck
 from stretto.explain.records.recorder import StepBatch, StepKind
 from stretto.state.cluster.cluster import SCHEDULER_NAME
 from stretto.stores.store import Record
@@ -49,11 +49,11 @@ UNPLACED = {"type": "PodScheduled", "status": "False"}
 SICK: dict[DoctorCheck, tuple[tuple[Record, ...], str]] = {
     DoctorCheck.OVER_COMMITTED: (
         (on("n", "a", cpu="3"), on("n", "b", cpu="2")),
-        "node n is over-committed in cpu: its pods ask for 5 cores of 4 cores",
+        "node n is over-committed in cpu: its pods request 5 cores of 4 cores",
     ),
     DoctorCheck.DEVICE_CLASH: (
         (on("n", "a", gpus=1), on("n", "b", gpus=1)),
-        "node n: device 0 is given to default/a, default/b, 2000 thousandths in all",
+        "node n: device 0 is allocated to default/a, default/b, 2000 thousandths in total",
     ),
     DoctorCheck.PORT_CLASH: (
         (on("n", "a", ports=[80]), on("n", "b", ports=[80])),
@@ -61,11 +61,11 @@ SICK: dict[DoctorCheck, tuple[tuple[Record, ...], str]] = {
     ),
     DoctorCheck.GANG_PART_BOUND: (
         (GANG, on("n", "a", group="g"), record(POD, make_pod("b", group="g"))),
-        "gang default/g has 1 of 2 pods on nodes and needs 2 together",
+        "gang default/g has 1 of 2 pods bound and needs at least 2",
     ),
     DoctorCheck.BOUND_TWICE: (
         (on("n", "a"), record(POD, make_pod("b"), uid="uid-Pod-a")),
-        "pods default/a and default/b have one uid, uid-Pod-a",
+        "pods default/a and default/b have the same uid, uid-Pod-a",
     ),
     DoctorCheck.UNKNOWN_NODE: (
         (on("gone", "a"),),
@@ -73,7 +73,7 @@ SICK: dict[DoctorCheck, tuple[tuple[Record, ...], str]] = {
     ),
     DoctorCheck.STALE_NOMINATION: (
         (record(POD, with_status(make_pod("a"), nominatedNodeName="gone")),),
-        "pod default/a has node gone kept for it, which does not exist",
+        "pod default/a has nominated node gone, which does not exist",
     ),
     DoctorCheck.QUEUE_OVER_LIMIT: (
         (
@@ -81,7 +81,7 @@ SICK: dict[DoctorCheck, tuple[tuple[Record, ...], str]] = {
             queue("t", parent="top"),
             on("n", "a", cpu="2", **queued("t")),
         ),
-        "queue top holds 2 cores, its limit is 1 core",
+        "queue top uses 2 cores, its limit is 1 core",
     ),
     DoctorCheck.UNREADABLE: (
         (record(POD, make_pod("a", cpu="-1")),),
@@ -97,11 +97,11 @@ SICK: dict[DoctorCheck, tuple[tuple[Record, ...], str]] = {
                 node="n",
             ),
         ),
-        "pod default/a is on n, and its condition says PodScheduled=False",
+        "pod default/a is on n, but its condition is PodScheduled=False",
     ),
     DoctorCheck.GANG_SHRUNK: (
         (GANG, on("n", "a", group="g")),
-        "gang default/g has 1 of 1 pods on nodes and needs 2 together",
+        "gang default/g has 1 of 1 pods bound and needs at least 2",
     ),
 }
 
@@ -113,7 +113,7 @@ def test_what_is_broken_is_named_and_nothing_else(check: DoctorCheck) -> None:
     assert {each.check for each in said.findings} == {check}
     assert words in said.findings[0].sentence
     assert said.findings[0].objects
-    assert bool(said.broken) == (LAWS[check][0] > 0)
+    assert bool(said.broken) == (INVARIANTS[check][0] > 0)
 
 
 def test_a_healthy_state_breaks_nothing() -> None:

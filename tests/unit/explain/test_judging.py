@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from stretto.api.wire.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
-from stretto.explain.metrics.metrics import Metrics, WatchedPlane
-from stretto.explain.why.scene import live_scene
+from stretto.explain.metrics.gauges import WatchedPlane
+from stretto.explain.metrics.metrics import Metrics
+from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.testing import Harness, make_node, make_pod

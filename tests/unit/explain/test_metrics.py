@@ -7,9 +7,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from stretto.api.wire.kinds import POD
 from stretto.control.reporting.reporter import ReportConfig
-from stretto.explain.metrics.census import NOT_ASKED, Census
+from stretto.explain.metrics.census import NOT_EVALUATED, Census
 from stretto.explain.metrics.exposition import text_of
-from stretto.explain.metrics.metrics import Metrics, WatchedPlane
+from stretto.explain.metrics.gauges import WatchedPlane
+from stretto.explain.metrics.metrics import Metrics
 from stretto.explain.metrics.tally import (
     CounterMetric,
     HistogramMetric,
@@ -136,7 +137,7 @@ def test_classes_beyond_the_budget_count_as_not_looked_at() -> None:
     measured.at.settle()
     plane = measured.at.plane
     census = Census(plane.engine, plane.units)
-    assert census.counts(0.0) == {"too-big": 64, NOT_ASKED: 6}
+    assert census.counts(0.0) == {"too-big": 64, NOT_EVALUATED: 6}
     assert census.counts(1.0) == {"too-big": 70}
 
 

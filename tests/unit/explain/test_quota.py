@@ -7,8 +7,9 @@ from stretto.api.wire.kinds import POD_GROUP, QUEUE
 from stretto.api.wire.meta import ObjectMeta
 from stretto.control.queues.config import dispatcher_config, queue_config
 from stretto.explain.metrics.census import Census
-from stretto.explain.why.scene import live_scene
-from stretto.explain.why.why import Explanation, explain_pod
+from stretto.explain.why.answers import Explanation
+from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode, ReasonTier
 from stretto.framework.profile.profile import load_profile
 from stretto.sim.pending import waiting_pods
@@ -55,7 +56,7 @@ def test_a_gang_under_a_limit_is_not_told_that_fewer_members_would_start() -> No
     at.settle()
     said = told(at, "g0")
     assert [cure.sentence for cure in said.cures] == [
-        "A higher limit, or pods of the queue that end."
+        "Raise the limit, or wait until pods of the queue finish."
     ]
 
 

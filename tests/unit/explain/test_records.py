@@ -13,8 +13,10 @@ from stretto.base.errors import InputError, NotFoundError
 from stretto.explain.records.record_file import RecordFile, RecordSources, RunFacts, write_record
 from stretto.explain.records.recorder import Recorder
 from stretto.explain.records.records import RunRecords, default_folder
-from stretto.explain.why.scene import LoadedRun, live_scene
-from stretto.explain.why.why import explain_pod, explain_pod_on
+from stretto.explain.why.on_node import explain_pod_on
+from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.sources.loaded import LoadedRun
+from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.testing import Harness, make_node, make_pod
 
@@ -144,7 +146,7 @@ def test_steps_beyond_the_limit_are_counted_not_kept(harness: Harness) -> None:
 
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_text("hello")
-    with pytest.raises(InputError, match="the record of a run"):
+    with pytest.raises(InputError, match="a run record"):
         RecordFile(tmp_path / "x.sqlite")
 
 

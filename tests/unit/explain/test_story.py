@@ -12,7 +12,7 @@ from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
 from stretto.explain.records.recorder import Recorder
 from stretto.explain.story import Story, story_of_objects, story_of_run
-from stretto.explain.why.scene import LoadedRun
+from stretto.explain.why.sources.loaded import LoadedRun
 from stretto.testing import Harness, make_node, make_pod
 
 FACTS = RunFacts("r", "s.yaml", "2026-01-02T03:04:05Z", 1.0, 7, 1, "default", ("stretto",))
@@ -60,8 +60,8 @@ def test_a_pod_that_waited_was_declined_woken_and_placed(tmp_path: Path) -> None
     said = told.story("second")
     assert words(said) == ["seen", "no place", "woken", "placed", "bound"]
     assert "0/1 nodes are available: 1 Insufficient cpu." in said.steps[1].detail
-    assert "a pod leaves its node" in said.steps[1].cause
-    assert said.steps[2].detail == "room was given back on a node"
+    assert "when a pod is removed from its node" in said.steps[1].cause
+    assert said.steps[2].detail == "capacity was freed on a node"
     assert (said.declined, said.node, said.waits) == (1, "n", None)
 
 
@@ -94,7 +94,7 @@ def test_a_gate_and_its_removal_are_steps(tmp_path: Path) -> None:
     told = Told(tmp_path, make_node("n"))
     told.submit(make_pod("held", spec={"schedulingGates": [{"name": "g"}]}))
     said = told.story("held")
-    assert said.steps[0].cause == "a scheduling gate held it"
+    assert said.steps[0].cause == "held by a scheduling gate"
     assert said.state == "gated"
 
 
@@ -103,7 +103,7 @@ def test_a_gang_that_is_short_is_told_how_many_had_to_fit(tmp_path: Path) -> Non
     told.at.group("g", 3)
     told.submit(*(make_pod(f"p{i}", cpu="2", group="g") for i in range(3)))
     declined = next(step for step in told.story("p0").steps if step.step == "no place")
-    assert "1/1 nodes are available, and not for 3 pods together." in declined.detail
+    assert "1/1 nodes are available, but not for 3 pods together." in declined.detail
 
 
 def test_an_unknown_pod_names_the_nearest_gone_ones_too(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_without_events_a_condition_tells_why_a_pod_waits_and_gates_are_named() 
     old, gated = (story_of_objects(records, name, "a store") for name in ("old", "gated"))
     assert [(each.step, each.detail) for each in old.steps[1:]] == [("no place", why["message"])]
     held = [(each.step, each.detail) for each in gated.steps[1:]]
-    assert held == [("held", "by scheduling gates: x.io/quota, x.io/other")]
+    assert held == [("held", "scheduling gates: x.io/quota, x.io/other")]
 
 
 def test_a_preemption_is_told_to_both_sides(tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ def test_a_preemption_is_told_to_both_sides(tmp_path: Path) -> None:
     assert words(told.story("high")) == ["seen", "nominated", "bound"]
     low = told.story("low")
     assert words(low) == ["seen", "placed", "bound", "preempted", "left"]
-    assert low.steps[3].cause == "default/high needs the room and has a higher priority"
+    assert low.steps[3].cause == "default/high needs the capacity and has a higher priority"

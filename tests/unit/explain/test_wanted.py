@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 
 from stretto.api.wire.kinds import POD, POD_GROUP
-from stretto.explain.why.scene import Scene, live_scene
-from stretto.explain.why.why import Explanation, explain_pod, explain_pod_on
+from stretto.explain.why.answers import Explanation
+from stretto.explain.why.on_node import explain_pod_on
+from stretto.explain.why.scene import Scene
+from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.sources.unhandled import read_objects
+from stretto.explain.why.why import explain_pod
 from stretto.testing import Harness, make_group, make_node, make_pod
 
 TAINT = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
@@ -25,7 +29,7 @@ def scene_of(*pods: bytes, groups: tuple[bytes, ...] = ()) -> Scene:
     plane = harness.plane
     found = live_scene(plane.cluster, plane.config.profile, plane.units, plane.dispatcher.views)
     records = [each for kind in (POD, POD_GROUP) for each in harness.store.list(kind).records]
-    found.read(records, frozenset({"stretto"}))
+    found.objects = read_objects(records, plane.cluster, frozenset({"stretto"}))
     return found
 
 
@@ -45,22 +49,22 @@ def one(key: str, operator: str, *values: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"nodeSelector": {"rack": "r9"}}, "no node has rack=r9 (rack is r1 or r2 or r3)"),
+        ({"nodeSelector": {"rack": "r9"}}, "no node has rack=r9 (existing values: r1, r2, r3)"),
         ({"nodeSelector": {"rck": "r1"}}, "no node has the label rck"),
         (
             placed({"matchExpressions": [one("rack", "In", "r8", "r9")]}),
-            "no node has rack in (r8,r9) (rack is r1 or r2 or r3)",
+            "no node has rack in (r8,r9) (existing values: r1, r2, r3)",
         ),
         (
             placed({"matchFields": [one("metadata.name", "In", "a9")]}),
-            "no node is called a9 (did you mean a2 or a1?)",
+            "no node is named a9 (did you mean a2 or a1?)",
         ),
     ],
 )
 def test_what_no_node_has_is_named_with_what_there_is(spec: dict[str, Any], words: str) -> None:
     said = asked(make_pod("p", spec=spec))
     assert said.dominant is not None
-    assert said.dominant.sentence == f"None of 3 nodes is allowed: {words}."
+    assert said.dominant.sentence == f"None of the 3 nodes is eligible: {words}."
 
 
 def test_the_node_that_is_meant_comes_first_and_names_its_taint() -> None:
@@ -68,8 +72,8 @@ def test_the_node_that_is_meant_comes_first_and_names_its_taint() -> None:
     assert said.nodes is not None
     first, second = said.nodes.nearest[:2]
     assert (first.node, first.words) == ("b1", ("does not tolerate dedicated=db:NoSchedule",))
-    assert (second.node, second.words) == ("a1", ("wants rack=r3 and has r1",))
-    assert any("; on b1 it does not tolerate" in each.sentence for each in said.cures)
+    assert (second.node, second.words) == ("a1", ("wants rack=r3, has rack=r1",))
+    assert any("(b1: does not tolerate" in each.sentence for each in said.cures)
 
 
 def test_of_alternatives_the_closest_is_told() -> None:
@@ -78,28 +82,26 @@ def test_of_alternatives_the_closest_is_told() -> None:
     terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     terms["nodeSelectorTerms"].append({"matchExpressions": [one("gpu", "Exists")]})
     said = explain_pod_on(scene_of(make_pod("p", spec=spec)), "p", "a1")
-    assert "does not fit on a1: wants gpu and has none." in said.sentence
+    assert "does not fit on a1: wants gpu, has no gpu." in said.sentence
 
 
 def test_gates_are_named_there_too_where_a_node_is_asked_about() -> None:
     gated = make_pod("p", spec={"schedulingGates": [{"name": "x.io/one"}, {"name": "x.io/two"}]})
     said = explain_pod_on(scene_of(gated), "p", "a1")
     assert said.fits
-    assert said.sentence.endswith(
-        "The scheduling gates x.io/one, x.io/two hold it until somebody removes them."
-    )
+    assert said.sentence.endswith("The scheduling gates x.io/one, x.io/two must be removed first.")
 
 
 def test_a_misspelt_group_is_met_by_the_one_that_exists() -> None:
     said = asked(make_pod("p", group="rnig"), groups=(make_group("ring", min_member=2),))
-    words = "Create the PodGroup default/rnig, or name one that exists: default/ring."
+    words = "Create the PodGroup default/rnig, or name an existing one: default/ring."
     assert [each.sentence for each in said.cures] == [words]
 
 
 def test_a_gang_that_lacks_pods_is_cured_by_pods_and_not_by_room() -> None:
     group = make_group("ring", min_member=3)
     said = asked(make_pod("p", group="ring"), make_pod("q", group="ring"), groups=(group,))
-    words = "1 more pod of its gang must be created, or minMember be 2."
+    words = "Create 1 more pod of its gang, or set minMember to 2."
     assert [each.sentence for each in said.cures] == [words]
 
 
@@ -115,4 +117,4 @@ def test_a_pod_that_waits_for_other_pods_is_told_what_wakes_it() -> None:
     term = {"topologyKey": "rack", "labelSelector": {"matchLabels": {"app": "cache"}}}
     near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     said = asked(make_pod("p", spec={"affinity": near}))
-    assert ["a pod comes to a node" in each.sentence for each in said.cures] == [True]
+    assert ["is placed" in each.sentence for each in said.cures] == [True]

@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from stretto.base.errors import NotFoundError
+from stretto.explain.why.answers import Explanation
 from stretto.explain.why.forbidden import HeldFacts
-from stretto.explain.why.scene import Scene, live_scene
-from stretto.explain.why.why import Explanation, explain_pod, explain_pod_on
+from stretto.explain.why.on_node import explain_pod_on
+from stretto.explain.why.scene import Scene
+from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode, ReasonTier
 from stretto.testing import Harness, make_node, make_pod
 
@@ -38,11 +41,11 @@ def asked(*pods: bytes, about: str, **more: Any) -> Explanation:
 @pytest.mark.parametrize(
     ("pod", "code", "words"),
     [
-        (make_pod("p", cpu="64"), ReasonCode.TOO_BIG, "asks for 64 cores, the largest has 4 cores"),
+        (make_pod("p", cpu="64"), ReasonCode.TOO_BIG, "(cpu: asks 64, largest 4)"),
         (
             make_pod("p", spec={"nodeSelector": {"a": "b"}}),
             ReasonCode.NOT_ALLOWED,
-            "None of 3 nodes",
+            "None of the 3 nodes is eligible",
         ),
         (
             make_pod("p", resources={"x.io/y": "1"}),
@@ -52,13 +55,13 @@ def asked(*pods: bytes, about: str, **more: Any) -> Explanation:
         (
             make_pod("p", gpus=1, gpu_models="A100"),
             ReasonCode.UNKNOWN_MODEL,
-            "model A100; the nodes have T4",
+            "model A100; nodes have T4",
         ),
-        (make_pod("p", gpus=9), ReasonCode.TOO_BIG, "Not one of the 2 nodes allowed"),
+        (make_pod("p", gpus=9), ReasonCode.TOO_BIG, "None of the 2 eligible nodes is large enough"),
         (
             make_pod("p", spec={"schedulingGates": [{"name": "g"}]}),
             ReasonCode.GATED,
-            "gate holds it",
+            "gate must be removed first",
         ),
         (
             make_pod("p", group="nobody"),
@@ -90,7 +93,7 @@ def test_full_nodes_are_waiting_for_room() -> None:
     said = full()
     assert said.dominant is not None
     assert said.dominant.tier is ReasonTier.WAITING
-    assert "2 of 3 nodes could hold it" in said.dominant.sentence
+    assert "2 of 3 nodes are large enough but full" in said.dominant.sentence
 
 
 def test_counts_are_in_kubernetes_form_and_overlaps_are_shown() -> None:
@@ -111,9 +114,9 @@ def test_the_nearest_nodes_say_what_they_lack_in_human_units() -> None:
 
 def test_cures_are_room_a_smaller_request_and_events() -> None:
     kinds = {each.kind: each for each in full().cures}
-    assert kinds["room"].sentence.startswith("Another 1 core free on n")
+    assert kinds["room"].sentence.startswith("Freeing 1 core on n")
     assert (kinds["smaller"].resource, kinds["smaller"].amount) == ("cpu", 1000)
-    assert "a pod leaves its node" in kinds["event"].sentence
+    assert "when a pod is removed from its node" in kinds["event"].sentence
 
 
 def test_a_smaller_request_that_is_named_fits() -> None:
@@ -134,7 +137,7 @@ def test_a_share_that_finds_no_device_says_what_the_freest_has() -> None:
     taken = [make_pod(f"a{i}", gpus=1, gpu_milli=700) for i in range(4)]
     said = asked(*taken, make_pod("z", gpus=1, gpu_milli=500), about="z").nodes
     assert said is not None
-    assert said.nearest[0].lacks[0].text == f"no {GPU} has 500 thousandths free (the freest 300)"
+    assert said.nearest[0].lacks[0].text == f"no {GPU} has 500 thousandths free (at most 300)"
 
 
 def test_a_rule_that_alone_stands_in_the_way_is_named() -> None:
@@ -144,7 +147,7 @@ def test_a_rule_that_alone_stands_in_the_way_is_named() -> None:
 
 def test_another_model_may_be_the_cure() -> None:
     said = asked(make_pod("p", gpus=1, gpu_models="A100"), about="p")
-    assert "Allowing model T4" in next(c.sentence for c in said.cures if c.kind == "edit")
+    assert "Also allowing model T4" in next(c.sentence for c in said.cures if c.kind == "edit")
 
 
 def test_a_placed_pod_shows_each_score_and_where_it_is() -> None:
@@ -158,7 +161,7 @@ def test_a_placed_pod_shows_each_score_and_where_it_is() -> None:
 def test_scores_are_of_the_state_without_the_pod() -> None:
     said = asked(make_pod("p", cpu="3"), about="p")
     assert said.choice is not None
-    assert said.choice.basis.endswith("with this pod taken out of its node")
+    assert said.choice.basis.endswith("without this pod")
     assert [each.rank for each in said.choice.top] == [1, 1]
     assert len({each.total for each in said.choice.top}) == 1
 
@@ -191,7 +194,7 @@ def test_a_node_that_fits_is_compared_with_the_chosen_one() -> None:
     said = explain_pod_on(scene, "p", other)
     assert said.fits
     assert said.chosen is not None
-    assert f"as good as {said.chosen.node}" in said.sentence
+    assert f"equal to its current node {said.chosen.node}" in said.sentence
 
 
 @pytest.mark.parametrize(("pod", "node", "near"), [("wbe", "", "web"), ("web", "n9", "n0")])

@@ -10,7 +10,7 @@ import pytest
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError
 from stretto.base.registry import Registry
-from stretto.explain.why.scene import live_scene
+from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.framework.contract.labels import label_domains, label_numbers
 from stretto.framework.contract.rule import (

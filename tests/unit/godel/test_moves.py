@@ -7,7 +7,8 @@ import pytest
 
 from stretto.api.wire.kinds import EVENT, MOVEMENT, POD, POD_DISRUPTION_BUDGET
 from stretto.base.errors import StrettoError
-from stretto.explain.metrics.metrics import Metrics, WatchedPlane
+from stretto.explain.metrics.gauges import WatchedPlane
+from stretto.explain.metrics.metrics import Metrics
 from stretto.framework.profile.profile import load_profile
 from stretto.stores.store import Deletion, Patch
 from stretto.testing import Harness, make_node, make_pod

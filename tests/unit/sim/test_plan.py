@@ -10,7 +10,7 @@ from stretto.api.wire.kinds import KINDS, NODE, POD, POD_GROUP, Kind
 from stretto.base.clock import ManualClock
 from stretto.base.errors import InputError, NotFoundError, UnreachableError
 from stretto.base.rng import Rng
-from stretto.explain.why.scene import live_scene
+from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.inputs.objects.relations import InputObject

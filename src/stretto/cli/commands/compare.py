@@ -1,4 +1,4 @@
-"""``stretto compare``: policies against seeds over a trace, by the published protocol."""
+"""``stretto compare``: policies and seeds over a trace, by the published protocol."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,26 +20,26 @@ from stretto.cli.options import INPUT_FILE, CommandContext
 
 if TYPE_CHECKING:
     from stretto.sim.comparison.published import Curves
-    from stretto.sim.comparison.scene import StudyRunSpec as AskedRun
+    from stretto.sim.comparison.scene import StudyRunSpec
     from stretto.sim.comparison.seeds import Comparison
 
 FILE: Final = "file"
-"""Spelling of "as the file has it", for the order and for how much arrives."""
+"""Value of --order and --arrive that takes the file as it is."""
 _OF_TRACES: Final = (
     "format", "nodes", "pods", "seeds", "arrive", "order", "published", "workers",
 )  # fmt: skip
-"""Options that a recording has no use for."""
+"""Options that do not apply to a recording."""
 SHOWN_PCT: Final = 100
-"""Percent of arrival that tables show beside the last."""
+"""Arrival percentage shown in tables, besides the last one."""
 
 
 @dataclass(frozen=True)
 class CompareOptions:
     """Options of ``compare``."""
 
-    #: A recording; ``None`` where a trace is meant.
+    #: A recording; ``None`` for a trace.
     recording: Path | None
-    #: Format of the trace; ``None`` where a recording is meant.
+    #: Format of the trace; ``None`` for a recording.
     format: str | None
     #: The node list.
     nodes: Path | None
@@ -49,25 +49,25 @@ class CompareOptions:
     policy: tuple[str, ...]
     #: The seeds; ``None`` for the published ones.
     seeds: str | None
-    #: How far to fill, in percent, or ``file``.
+    #: Requested percent of the GPUs at which to stop, or ``file``.
     arrive: str
     #: ``shuffle`` or ``file``.
     order: str
     #: The published curves.
     published: Path | None
-    #: Processes; 0 for one a core.
+    #: Processes; 0 for one per core.
     workers: int
     #: Profile; empty for the default one.
     profile: str
     #: Scheduler shards.
     shards: int
-    #: More nodes.
+    #: Nodes to add.
     add_nodes: tuple[str, ...]
-    #: Nodes that are emptied.
+    #: Nodes to drain.
     drain: tuple[str, ...]
-    #: More pods.
+    #: Pods to add.
     burst: tuple[str, ...]
-    #: Other queues.
+    #: Changed queues.
     queue_share: tuple[str, ...]
     #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
@@ -88,57 +88,65 @@ class CompareOptions:
     out=True,
 )
 @click.argument("recording", type=INPUT_FILE, required=False)
-@click.option("--format", metavar="NAME", help="Format with node lists: openb or a package's.")
+@click.option("--format", metavar="NAME", help="Trace format: openb, or a format of a package.")
 @click.option("--nodes", type=INPUT_FILE, help="The node list.")
 @click.option("--pods", type=INPUT_FILE, help="The pod list.")
 @click.option(
-    "--policy", multiple=True, metavar="NAME", help="May be repeated [all six of the study]."
+    "--policy",
+    multiple=True,
+    metavar="NAME",
+    help="Policy; may be repeated [all six of the study].",
 )
-@click.option("--seeds", metavar="N,N-M", help="One run a seed and policy [42-51, as published].")
+@click.option(
+    "--seeds", metavar="N,N-M", help="Seeds, one run per seed and policy [42-51, as published]."
+)
 @click.option(
     "--arrive",
     default="130",
     show_default=True,
     metavar="PCT|file",
-    help="Fill until so many percent of the GPUs have been asked for; file takes the list as is.",
+    help="Stop when this percentage of the GPUs is requested; file takes the list as it is.",
 )
 @click.option(
     "--order",
     type=click.Choice(["shuffle", FILE]),
     default="shuffle",
     show_default=True,
-    help="Order of nodes and pods; file goes by node name and by row.",
+    help="Order of nodes and pods; file is by node name and by row.",
 )
-@click.option("--published", type=INPUT_FILE, help="Published curves to show beside ours (CSV).")
-@click.option("--workers", type=options.COUNT, default=0, help="Processes [one a core].")
+@click.option("--published", type=INPUT_FILE, help="Published curves to compare with (CSV).")
+@click.option(
+    "--workers", type=options.COUNT, default=0, metavar="N", help="Processes [one per core]."
+)
 @what_if_options
-def compare(common: CommandContext, asked: CompareOptions) -> None:
-    """Run policies over a trace, a run for each seed, and say how they compare.
+def compare(common: CommandContext, opts: CompareOptions) -> None:
+    """Run policies over a trace, once per seed, and compare the results.
 
-    The protocol is that of the openb study: the nodes in an order of the seed, the pods shuffled
-    and tuned to --arrive, placed one after another by the real plane; what does not fit is dropped.
+    The protocol is that of the openb study: the seed orders the nodes and shuffles the pods, the
+    production plane places the pods one by one until --arrive, and pods that do not fit are
+    dropped.
 
-    With a recording of a cluster (stretto record): as it was, beside what if.
+    With a recording of a cluster (stretto record), the replay is compared with changed replays.
     """
-    if asked.recording is not None:
-        refuse_options(_OF_TRACES, "no such option with a recording", "it is for traces")
-        words = (asked.add_nodes, asked.drain, asked.burst, asked.queue_share, asked.plugin)
+    if opts.recording is not None:
+        refuse_options(_OF_TRACES, "no such option with a recording", "it applies to traces")
+        changes = (opts.add_nodes, opts.drain, opts.burst, opts.queue_share, opts.plugin)
         compare_recording(
             common,
-            WhatIfOptions(asked.recording, asked.policy, asked.profile, asked.shards, *words),
+            WhatIfOptions(opts.recording, opts.policy, opts.profile, opts.shards, *changes),
         )
         return
-    _study(common, asked)
+    _study(common, opts)
 
 
-def _study(common: CommandContext, asked: CompareOptions) -> None:
-    """The openb study."""
+def _study(common: CommandContext, opts: CompareOptions) -> None:
+    """Run the openb study."""
     import msgspec
 
     from stretto.inputs.traces.formats import load_trace
     from stretto.sim.comparison.seeds import compare as run_all
 
-    if asked.format is None or asked.nodes is None or asked.pods is None:
+    if opts.format is None or opts.nodes is None or opts.pods is None:
         hint = "or name a recording: stretto compare FILE"
         raise InputError("--format, --nodes, --pods", None, "all three for a trace", hint)
     refuse_options((*VARYING, "shards"), "a recording to vary", "stretto compare FILE")
@@ -146,18 +154,18 @@ def _study(common: CommandContext, asked: CompareOptions) -> None:
         from stretto.sim.plots import check_plots
 
         check_plots()
-    runs = _runs(common, asked)
-    curves = _curves(asked)
-    fleet = load_trace(asked.format, asked.pods, asked.nodes)
+    runs = _runs(common, opts)
+    curves = _curves(opts)
+    fleet = load_trace(opts.format, opts.pods, opts.nodes)
     with common.console.progress("compare", len(runs)) as bar:
         done = 0
 
-        def told(run: Any) -> None:
+        def on_done(run: Any) -> None:
             nonlocal done
             done += 1
             bar.update(done, f"{run.policy}, seed {run.seed}")
 
-        found = run_all(fleet, runs, asked.workers, told)
+        found = run_all(fleet, runs, opts.workers, on_done)
     _show(common, found, curves)
     common.console.json("stretto.compare/v1", msgspec.to_builtins(found))
     if common.out is not None:
@@ -166,24 +174,24 @@ def _study(common: CommandContext, asked: CompareOptions) -> None:
         raise KeyboardInterrupt
 
 
-def _runs(common: CommandContext, asked: CompareOptions) -> "list[AskedRun]":
-    """Every run that is asked for, policy by policy."""
+def _runs(common: CommandContext, opts: CompareOptions) -> "list[StudyRunSpec]":
+    """Every run to make, policy by policy."""
     from stretto.inputs.traces.openb.protocol import PUBLISHED_SEEDS, ArrivalOrder
-    from stretto.sim.comparison.scene import StudyRunSpec as AskedRun
+    from stretto.sim.comparison.scene import StudyRunSpec
     from stretto.sim.comparison.seeds import read_seeds
     from stretto.sim.policies import STUDY, check_policies
 
-    policies = check_policies(asked.policy or STUDY)
-    if asked.seeds is not None:
-        seeds = read_seeds(asked.seeds, "--seeds")
+    policies = check_policies(opts.policy or STUDY)
+    if opts.seeds is not None:
+        seeds = read_seeds(opts.seeds, "--seeds")
     else:
         seeds = (common.seed,) if common.seed_given else PUBLISHED_SEEDS
-    arrive, order = _percent(asked.arrive), ArrivalOrder(asked.order)
-    return [AskedRun(policy, seed, arrive, order) for policy in policies for seed in seeds]
+    arrive, order = _percent(opts.arrive), ArrivalOrder(opts.order)
+    return [StudyRunSpec(policy, seed, arrive, order) for policy in policies for seed in seeds]
 
 
 def _percent(text: str) -> float | None:
-    """How far to fill; ``None`` takes the list as it is."""
+    """The arrival percentage; ``None`` takes the list as it is."""
     from stretto.inputs.traces.openb.protocol import MAX_ARRIVE_PCT
 
     if text == FILE:
@@ -198,17 +206,17 @@ def _percent(text: str) -> float | None:
     return percent
 
 
-def _curves(asked: CompareOptions) -> "Curves | None":
+def _curves(opts: CompareOptions) -> "Curves | None":
     """The published curves of this pod list."""
     from stretto.sim.comparison.published import read_published, workload_of
 
-    if asked.published is None or asked.pods is None:
+    if opts.published is None or opts.pods is None:
         return None
-    return read_published(asked.published, workload_of(asked.pods))
+    return read_published(opts.published, workload_of(opts.pods))
 
 
 def _show(common: CommandContext, found: "Comparison", curves: "Curves | None") -> None:
-    """Policies × percent of arrival as a table, the published figures beside."""
+    """Write policies × arrival percentage as a table, next to the published figures."""
     from stretto.sim.comparison.published import METRICS
 
     columns = ["policy", "seeds", "arrived %", "GPU allocated %", "sd", "fragmented %"]
@@ -223,20 +231,20 @@ def _show(common: CommandContext, found: "Comparison", curves: "Curves | None") 
         mean, spread = each.gpu_alloc_pct_mean, each.gpu_alloc_pct_sd
         row = [each.policy, seeds, each.arrive_pct, mean, spread, each.frag_pct_of_cluster_mean]
         if curves:
-            theirs = curves.get(each.policy, {}).get(METRICS[0], {}).get(each.arrive_pct)
-            row += [theirs, None if theirs is None else mean - theirs]
+            reference = curves.get(each.policy, {}).get(METRICS[0], {}).get(each.arrive_pct)
+            row += [reference, None if reference is None else mean - reference]
         rows.append(row)
     common.console.table(columns, rows)
 
 
 def _plot(common: CommandContext, found: "Comparison", curves: "Curves | None") -> None:
-    """The curves as pictures in the output folder."""
+    """Plot the curves into the output folder."""
     from stretto.sim.comparison.plots import study_plots
 
     assert common.out is not None
-    for name, picture in study_plots(found.summary, curves).items():
+    for name, content in study_plots(found.summary, curves).items():
         target = common.out / name
-        sinks.write_whole(target, picture)
+        sinks.write_whole(target, content)
         common.console.note(f"plot: {target}")
 
 

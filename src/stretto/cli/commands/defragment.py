@@ -1,4 +1,4 @@
-"""``stretto defragment``: which pods to move so that whole GPUs or nodes come free."""
+"""``stretto defragment``: which pods to move to free whole GPUs or nodes."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stretto.control.controllers.move_plan import DefragPlan
 
 SCHEMA = "stretto.dev/defragment/v1"
-#: Moves that are listed without ``-v``.
+#: Moves listed without ``-v``.
 SHOWN = 20
 
 
@@ -24,9 +24,9 @@ class DefragmentOptions:
 
     #: The state: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
     on: str
-    #: What is to come free: ``gpus`` or ``nodes``.
+    #: What to free: ``gpus`` or ``nodes``.
     goal: str
-    #: Moves at most.
+    #: Maximum number of moves.
     budget: int
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
@@ -44,14 +44,14 @@ class DefragmentOptions:
     "--on",
     default="",
     metavar="RUN|SCENARIO.yaml|sqlite:PATH",
-    help="The state to look at; else the end of the last run.",
+    help="The state to plan for [the end of the last run].",
 )
 @click.option(
     "--goal",
     type=click.Choice(["gpus", "nodes"]),
     default="gpus",
     show_default=True,
-    help="What is to come free.",
+    help="What to free.",
 )
 @click.option(
     "--budget",
@@ -59,29 +59,29 @@ class DefragmentOptions:
     default=50,
     show_default=True,
     metavar="N",
-    help="Moves at most.",
+    help="Maximum number of moves.",
 )
 @options.TIER
-def defragment(common: CommandContext, asked: DefragmentOptions) -> None:
-    """Say which pods to move so that whole GPUs, or whole nodes, come free.
+def defragment(common: CommandContext, opts: DefragmentOptions) -> None:
+    """Show which pods to move to free whole GPUs or nodes.
 
-    A dry run on a copy of the state: nothing is evicted. Pods that nobody would make again, gangs,
-    pods on NUMA nodes and pods with rules on other pods stay; disruption budgets and --budget
-    hold. The table shows how the room lies before and after.
+    A dry run on a copy of the state: nothing is evicted. Pods without a controller, gangs, pods on
+    NUMA nodes and pods with inter-pod rules are not moved; disruption budgets and --budget are
+    respected. The table shows the free capacity before and after.
     """
     from stretto.control.controllers.rescheduler import Rescheduler
     from stretto.plane.copy import PlaneCopy, SchedulingRules
     from stretto.sim.history.state_source import state_of
     from stretto.state.work.rescheduling import ReschedulingGoal
 
-    state = state_of(asked.on, SchedulingRules("", asked.tier))
+    state = state_of(opts.on, SchedulingRules("", opts.tier))
     copy = PlaneCopy(state)
     copy.settle()
     plane = copy.plane
     rescheduler = Rescheduler(plane.cluster, plane.units, copy.store, plane.budgets)
-    plan = rescheduler.plan(ReschedulingGoal(asked.goal), asked.budget, asked.tier)
+    plan = rescheduler.plan(ReschedulingGoal(opts.goal), opts.budget, opts.tier)
     _show(common.console, plan, state.title)
-    told = {
+    fields = {
         "goal": plan.goal.value,
         "moves": [
             {"pod": m.pod, "owner": m.owner, "from": m.source, "to": m.target} for m in plan.moves
@@ -89,11 +89,11 @@ def defragment(common: CommandContext, asked: DefragmentOptions) -> None:
         "before": plan.before._asdict(),
         "after": plan.after._asdict(),
     }
-    common.console.json(SCHEMA, told)
+    common.console.json(SCHEMA, fields)
 
 
 def _show(console: Console, plan: "DefragPlan", title: str) -> None:
-    """The moves, and the room before and after them."""
+    """Write the moves, and the free capacity before and after."""
     before, after = plan.before, plan.after
     if plan.moves:
         console.data(f"On the {title}: {format_count(len(plan.moves), 'move')} would help.")
@@ -101,12 +101,12 @@ def _show(console: Console, plan: "DefragPlan", title: str) -> None:
         console.data(f"On the {title}: no move within the budget would free {plan.goal.value}.")
     rows = [
         ("empty nodes", before.empty_nodes, after.empty_nodes),
-        ("wholly free GPUs", before.free_gpus, after.free_gpus),
-        ("GPUs' worth free in pieces", before.stranded_milli / 1000, after.stranded_milli / 1000),
-        ("CPU asked for on nodes in use %", before.cpu_in_use, after.cpu_in_use),
-        ("memory asked for on nodes in use %", before.memory_in_use, after.memory_in_use),
+        ("completely free GPUs", before.free_gpus, after.free_gpus),
+        ("GPUs free in fragments (sum)", before.stranded_milli / 1000, after.stranded_milli / 1000),
+        ("CPU requested on nodes in use %", before.cpu_in_use, after.cpu_in_use),
+        ("memory requested on nodes in use %", before.memory_in_use, after.memory_in_use),
     ]
-    console.table(["room", "before", "after"], rows)
+    console.table(["capacity", "before", "after"], rows)
     if plan.moves:
         shown = plan.moves if console.verbose else plan.moves[:SHOWN]
         console.table(["move", "from", "to"], [(m.pod, m.source, m.target) for m in shown])

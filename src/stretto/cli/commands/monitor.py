@@ -1,7 +1,7 @@
-"""Metrics of a run, for whoever watches it: a text file, or ``/metrics`` on this machine alone.
+"""Metrics of a run: a text file at the end, or ``/metrics`` on loopback while it runs.
 
-The server has a thread of its own and answers with the figures that were published last; the plane
-is looked at between two steps, by the thread that drives it.
+The server thread answers with the values that were published last. The thread that drives the plane
+publishes them between two steps.
 """
 
 from contextlib import AbstractContextManager
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from stretto.plane.plane import Plane
 
 LOOPBACK: Final = "127.0.0.1"
-"""Nobody but this machine may ask."""
+"""The only address served."""
 EVERY: Final = 2.0
-"""Seconds between looks at the plane while somebody may ask."""
+"""Seconds between two publications."""
 
 
 class Monitor(AbstractContextManager["Monitor"]):
-    """Keeps the metrics of one plane where they are wanted."""
+    """Publishes the metrics of one plane."""
 
     def __init__(self, plane: "Plane", file: Path | None, port: int | None) -> None:
-        """Watch a plane; nothing is served or written before the block is entered.
+        """Watch a plane; serving and writing start when the block is entered.
 
         Raises:
-            InputError: the file cannot be written.
+            InputError: the file is not writable.
         """
         if file is not None:
             sinks.check_file("--metrics-file", str(file))
@@ -44,10 +44,10 @@ class Monitor(AbstractContextManager["Monitor"]):
             self._metrics = metrics_of(plane)
 
     def __enter__(self) -> "Monitor":
-        """Begin to serve.
+        """Start serving.
 
         Raises:
-            InputError: the port is taken or not allowed.
+            InputError: the port is in use or not permitted.
         """
         if self._metrics is None:
             return self
@@ -61,7 +61,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             try:
                 served, _ = start_http_server(self._port, addr=LOOPBACK, registry=registry)
             except OSError as error:
-                expected = f"a port of this machine that is free ({error.strerror})"
+                expected = f"a free port ({error.strerror})"
                 raise InputError("--metrics-port", self._port, expected) from error
             self._server = served
         self.tick(0.0)
@@ -73,7 +73,7 @@ class Monitor(AbstractContextManager["Monitor"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Publish and write the figures of the end, and serve no more."""
+        """Publish and write the final values, and stop serving."""
         if self._metrics is None:
             return
         self._published.publish(self._metrics.families())
@@ -84,7 +84,7 @@ class Monitor(AbstractContextManager["Monitor"]):
             sinks.write_whole(self._file, self._published.text().encode())
 
     def tick(self, seconds: float) -> None:
-        """Publish anew where it is time for that; ``seconds`` is the time of the run."""
+        """Publish if it is time; ``seconds`` is the time of the run."""
         if self._metrics is not None and self._port is not None and seconds >= self._next:
             self._next = seconds + EVERY
             self._published.publish(self._metrics.families())

@@ -1,4 +1,4 @@
-"""``stretto plan``: what would happen if some objects were submitted now."""
+"""``stretto plan``: what would happen if objects were submitted now."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ class PlanOptions(ClusterOptions):
     """Options of ``plan``."""
 
     tries_profiles = True
-    #: Files or folders with the objects; ``-`` is standard input.
+    #: Manifest files or folders; ``-`` is standard input.
     manifests: tuple[Path, ...]
     #: The state: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
     on: str
     #: Namespace of objects that name none.
     namespace: str
-    #: Policy instead of the state's; empty keeps it.
+    #: Policy that replaces the state's; empty keeps it.
     policy: str
     #: Kernels: ``auto``, ``numba`` or ``numpy``.
     tier: str
-    #: Files with rules of their own.
+    #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
 
 
@@ -61,71 +61,80 @@ class PlanOptions(ClusterOptions):
     "--on",
     default="",
     metavar="RUN|SCENARIO.yaml|sqlite:PATH",
-    help="The state to try it on; else the end of the last run.",
+    help="The state to try it on [the end of the last run].",
 )
-@click.option("--namespace", default="default", metavar="NAME", help="For objects that name none.")
-@click.option("--policy", default="", metavar="NAME", help="Scoring policy, such as fgd.")
-@click.option("--profile", default="", metavar="NAME|FILE", help="Scheduling profile.")
+@click.option(
+    "--namespace", default="default", metavar="NAME", help="Namespace of objects that name none."
+)
+@click.option(
+    "--policy", default="", metavar="NAME", help="Scoring policy, such as fgd [the state's]."
+)
+@click.option(
+    "--profile", default="", metavar="NAME|FILE", help="Scheduling profile [the state's]."
+)
 @options.TIER
 @options.PLUGIN
 @cluster_options
-def plan(common: CommandContext, asked: PlanOptions) -> None:
-    """Say what would happen if some objects were submitted now.
+def plan(common: CommandContext, opts: PlanOptions) -> None:
+    """Show what would happen if objects were submitted now.
 
-    MANIFESTS are Kubernetes objects (YAML or JSON; controllers count as their pods, nodes may come
-    too). They are tried by the real scheduler on a copy of the state: which node each pod would
-    get, who would have to leave, what would stay pending and why. Nothing is written. Exit 3 when
-    something would not fit.
+    MANIFESTS are Kubernetes objects (YAML or JSON; controllers count as their pods, nodes are
+    allowed). The real scheduler places them on a copy of the state. The result shows the node of
+    each pod, the evicted pods, and the pods that would stay pending, with the reason. Nothing is
+    written. Exits with 3 if something does not fit.
     """
     import msgspec
 
     from stretto.inputs.objects.manifests import ManifestOptions, load_objects
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.history.plan import SCHEMA, nodes_of
-    from stretto.sim.history.plan import plan as tried
+    from stretto.sim.history.plan import plan as plan_objects
     from stretto.sim.history.state_source import state_of
 
-    asked.check("--on", asked.on)
-    if asked.reads_cluster:
-        state = state_in(common, asked, plugins=asked.plugin).state
+    opts.check("--on", opts.on)
+    if opts.reads_cluster:
+        state = state_in(common, opts, plugins=opts.plugin).state
     else:
-        state = state_of(asked.on, SchedulingRules("", asked.tier, plugins=asked.plugin))
-    settings = ManifestOptions(asked.namespace, keep_missing_owners=True)
-    objects = load_objects(asked.manifests, settings, nodes_of(state))
-    report = tried(state, objects, _rules(state, asked))
+        state = state_of(opts.on, SchedulingRules("", opts.tier, plugins=opts.plugin))
+    settings = ManifestOptions(opts.namespace, keep_missing_owners=True)
+    objects = load_objects(opts.manifests, settings, nodes_of(state))
+    report = plan_objects(state, objects, _rules(state, opts))
     _show(common.console, report)
-    told = {"fits": not report.unfit and not report.refused, **msgspec.to_builtins(report)}
-    common.console.json(SCHEMA, told)
+    fields = {"fits": not report.unfit and not report.refused, **msgspec.to_builtins(report)}
+    common.console.json(SCHEMA, fields)
     if report.refused:
-        found = format_count(len(report.refused), "object")
-        hint = "rename them, or leave out what is there already"
-        raise InputError("MANIFESTS", found, "objects that the store takes", hint)
+        count = len(report.refused)
+        found = (
+            f"{format_count(count, 'object')} that {'exists' if count == 1 else 'exist'} already"
+        )
+        hint = "rename them or remove them from the input"
+        raise InputError("MANIFESTS", found, "new objects", hint)
     if report.unfit:
         first = next(each for each in report.pending if each.reason is not None)
         why = first.reason.sentence.rstrip(".") if first.reason else ""
         raise DoesNotFitError(f"{report.unfit:,} of {format_count(report.pods, 'pod')}", why)
 
 
-def _rules(state: "StoreState", asked: PlanOptions) -> "SchedulingRules":
-    """The state's own rules, or those that were asked for."""
+def _rules(state: "StoreState", opts: PlanOptions) -> "SchedulingRules":
+    """The state's own rules, or those of the options."""
     from stretto.plane.copy import SchedulingRules
     from stretto.sim.setup import chosen_source
 
-    source = chosen_source(state.profile, asked.policy, asked.profile, asked.plugin)
-    return SchedulingRules(source, asked.tier, plugins=asked.plugin)
+    source = chosen_source(state.profile, opts.policy, opts.profile, opts.plugin)
+    return SchedulingRules(source, opts.tier, plugins=opts.plugin)
 
 
-# ---------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------- output
 
 
 def _show(console: Console, report: "PlanReport") -> None:
-    """The whole answer: in a sentence, then pod by pod."""
+    """Write the plan: a summary, then the pods."""
     parts = [f"{len(report.placed):,} of {format_count(report.pods, 'pod')} would be placed"]
     waiting = sum(len(each.pods) for each in report.pending)
     if waiting:
         parts.append(f"{waiting:,} would stay pending")
     if report.victims:
-        parts.append(f"{format_count(len(report.victims), 'pod')} would lose their node")
+        parts.append(f"{format_count(len(report.victims), 'pod')} would be evicted")
     console.data(f"On the {report.state}: {', '.join(parts)}.")
     _show_placed(console, report)
     for group in report.pending:
@@ -134,7 +143,7 @@ def _show(console: Console, report: "PlanReport") -> None:
             console.data(f"  {group.message}")
     if report.victims:
         rows = [(each.pod, each.node, each.instead or "-") for each in report.victims]
-        console.table(["would lose its node", "now on", "then on"], rows[:SHOWN])
+        console.table(["would be evicted", "node now", "node then"], rows[:SHOWN])
     for refused in report.refused:
         console.data(f"\nrefused: {refused}")
     used = [
@@ -143,14 +152,14 @@ def _show(console: Console, report: "PlanReport") -> None:
         if console.verbose or use.before_pct != use.after_pct
     ]
     if used:
-        console.table(["resource", "allocated %", "then %"], used)
+        console.table(["resource", "allocated % now", "allocated % then"], used)
     if report.also_placed:
-        others = format_count(len(report.also_placed), "pod")
-        console.data(f"\n{others} that wait now would get a node too.")
+        others = format_count(len(report.also_placed), "pending pod")
+        console.data(f"\n{others} would get a node too.")
 
 
 def _show_placed(console: Console, report: "PlanReport") -> None:
-    """Pods with their nodes; where there are many, nodes with how many pods."""
+    """Write the pods with their nodes; for many pods, the nodes with their pod counts."""
     if not report.placed:
         return
     if len(report.placed) <= SHOWN or console.verbose:
@@ -166,4 +175,4 @@ def _show_placed(console: Console, report: "PlanReport") -> None:
 
 def _show_pending(console: Console, pods: tuple[str, ...], why: str) -> None:
     named = ", ".join(pods[:3]) + (f" and {len(pods) - 3:,} more" if len(pods) > 3 else "")
-    console.data(f"\npending: {named}\n  {why or 'There are too many kinds of pods to say why.'}")
+    console.data(f"\npending: {named}\n  {why or 'No reason: there are too many distinct pods.'}")

@@ -1,4 +1,4 @@
-"""``stretto queues`` and ``stretto shards``: who has what, in a state of the past."""
+"""``stretto queues`` and ``stretto shards``: usage of queues and shards in a state."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stretto.explain.records.recorder import StepBatch
     from stretto.plane.copy import PlaneCopy
 
-#: Resources that are shown without ``-v``: who wants all of them reads the JSON.
+#: Resources shown without ``-v``; the JSON has all of them.
 SHOWN = ("cpu", "memory", "nvidia.com/gpu")
 
 
@@ -28,7 +28,7 @@ SHOWN = ("cpu", "memory", "nvidia.com/gpu")
 class QueuesOptions(ClusterOptions):
     """Options of ``queues`` and ``shards``."""
 
-    #: ``sqlite:PATH``, a scenario's file, or a run record; empty for the latest record.
+    #: The state: ``sqlite:PATH``, a scenario file or a run record; empty for the latest record.
     state: str
     #: Shards of the cluster's scheduler.
     shards: int = 1
@@ -47,44 +47,43 @@ class QueuesOptions(ClusterOptions):
 @click.argument("state", required=False, default="", metavar="[RUN|SCENARIO|sqlite:PATH]")
 @cluster_options
 @PROFILE
-def queues(common: CommandContext, asked: QueuesOptions) -> None:
-    """Show the queues as a tree: guaranteed, used, borrowed, waiting, running.
+def queues(common: CommandContext, opts: QueuesOptions) -> None:
+    """Show the queues as a tree: guaranteed, used, borrowed, pending, running.
 
-    Of the end of a run by its record (the latest unless one is named), of a store as it lies on
-    disk, of a cluster as it is now (--cluster), or of the end of a scenario, which is run in
-    virtual time first.
+    The state is the end of a run from its record (by default the latest), a durable store, a
+    cluster (--cluster), or the end of a scenario, which first runs in virtual time.
     """
     import msgspec
 
     from stretto.explain.why.queues import with_implicit_queues
 
-    copy = _copy(common, asked)
+    copy = _copy(common, opts)
     found = with_implicit_queues(copy.plane.dispatcher.views.queues(), copy.state.records)
     console = common.console
     console.data(f"{copy.state.title}: {format_count(len(found), 'queue')}")
-    if not found and asked.reads_cluster:
-        console.note("no Queue is there; kubectl apply -f deploy/crds brings the kind")
+    if not found and opts.reads_cluster:
+        console.note("the cluster has no Queue; kubectl apply -f deploy/crds installs the CRD")
     _show(console, found)
-    told = {"state": copy.state.title, "queues": msgspec.to_builtins(found)}
-    console.json("stretto.queues/v1", told)
+    fields = {"state": copy.state.title, "queues": msgspec.to_builtins(found)}
+    console.json("stretto.queues/v1", fields)
 
 
-def _copy(common: CommandContext, asked: QueuesOptions) -> "PlaneCopy":
-    """A plane that has looked at the state, and decided nothing."""
+def _copy(common: CommandContext, opts: QueuesOptions) -> "PlaneCopy":
+    """A plane that has read the state and decided nothing."""
     from stretto.plane.copy import PlaneCopy
     from stretto.sim.history.state_source import state_of
 
-    asked.check("STATE", asked.state)
-    if asked.reads_cluster:
-        copy = PlaneCopy(state_in(common, asked, asked.shards).state)
+    opts.check("STATE", opts.state)
+    if opts.reads_cluster:
+        copy = PlaneCopy(state_in(common, opts, opts.shards).state)
     else:
-        copy = PlaneCopy(state_of(asked.state))
+        copy = PlaneCopy(state_of(opts.state))
     copy.look()
     return copy
 
 
 def _show(console: Console, found: "Sequence[QueueFacts]") -> None:
-    """The tree as a table, then what is not as written."""
+    """Write the tree as a table, then the configuration errors."""
     depth = {"": -1}
     rows = []
     for queue in found:
@@ -105,14 +104,14 @@ def _show(console: Console, found: "Sequence[QueueFacts]") -> None:
             )
         )
     head = ["queue", "policy", "weight", "guarantee", "limit", "used", "borrowed", "share"]
-    console.table([*head, "waiting", "running"], rows)
+    console.table([*head, "pending", "running"], rows)
     for queue in found:
         for fault in queue.faults:
             console.data(f"queue {queue.name}: {fault}")
 
 
 def _amounts(console: Console, amounts: dict[str, str]) -> str:
-    """Amounts in one cell, the resources that matter most first."""
+    """Amounts in one cell, the most important resources first."""
     names = [name for name in SHOWN if name in amounts]
     if console.verbose:
         names += [name for name in amounts if name not in names]
@@ -134,23 +133,23 @@ def _amounts(console: Console, amounts: dict[str, str]) -> str:
     default=1,
     type=click.IntRange(1, 64),
     metavar="N",
-    help="Shards of the cluster's scheduler [1].",
+    help="Number of shards of the cluster's scheduler [1].",
 )
 @cluster_options
 @PROFILE
-def shards(common: CommandContext, asked: QueuesOptions) -> None:
-    """Show the shards: which nodes each tries first, its loops, what became of its decisions.
+def shards(common: CommandContext, opts: QueuesOptions) -> None:
+    """Show the shards: preferred nodes, scheduling loops and outcomes of decisions.
 
-    What became of them is known of runs that left a record. A shard has a loop for each sub-cluster
-    that waiting pods name; whichever shard takes a pod, it waits for that loop.
+    Outcomes are known for runs that left a record. A shard has one loop per sub-cluster that
+    pending pods name; a pod waits for its loop, independent of the shard that takes it.
     """
     import msgspec
 
     from stretto.explain.metrics.shards import WaitingWork, shard_facts
 
-    copy = _copy(common, asked)
+    copy = _copy(common, opts)
     numbers = [shard.number for shard in copy.plane.shards]
-    steps = [] if asked.reads_cluster else _steps(asked.state)
+    steps = [] if opts.reads_cluster else _steps(opts.state)
     work = WaitingWork(copy.plane.units, copy.plane.sub_clusters)
     found = shard_facts(copy.plane.cluster, numbers, steps, work)
     console = common.console
@@ -158,7 +157,7 @@ def shards(common: CommandContext, asked: QueuesOptions) -> None:
     head, rows = ["shard", "nodes", "of all CPU"], [_row(each) for each in found]
     if steps:
         head += ["placed", "refused", "no place"]
-        rows = [(*row, *_deeds(each)) for row, each in zip(rows, found, strict=True)]
+        rows = [(*row, *_outcomes(each)) for row, each in zip(rows, found, strict=True)]
     console.table(head, rows)
     if work.sub_clusters is not None:
         loops = [
@@ -166,7 +165,7 @@ def shards(common: CommandContext, asked: QueuesOptions) -> None:
             for each in found
             for loop in each.loops
         ]
-        console.table(["shard", "sub-cluster", "nodes", "waiting"], loops)
+        console.table(["shard", "sub-cluster", "nodes", "pending"], loops)
     console.json(
         "stretto.shards/v1", {"state": copy.state.title, "shards": msgspec.to_builtins(found)}
     )
@@ -176,12 +175,12 @@ def _row(each: "ShardFacts") -> tuple[object, ...]:
     return each.shard, each.nodes, f"{each.cpu_share:.0%}"
 
 
-def _deeds(each: "ShardFacts") -> tuple[object, ...]:
+def _outcomes(each: "ShardFacts") -> tuple[object, ...]:
     return each.placed, each.refused, each.no_place
 
 
 def _steps(state: str) -> list["StepBatch"]:
-    """What a record says of each shard's decisions; nothing where the state is no record."""
+    """The steps of a record; empty if the state is no record."""
     from stretto.explain.records.record_file import RecordFile
     from stretto.explain.records.records import RunRecords
     from stretto.sim.history.state_source import SQLITE

@@ -1,4 +1,4 @@
-"""``stretto record``: keep what a cluster holds and how it changes, for simulations."""
+"""``stretto record``: record the objects of a cluster and their changes, for simulations."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from stretto.base.errors import InputError
 from stretto.cli import options, sinks
 from stretto.cli.interrupts import DeferredInterrupt
 from stretto.cli.options import CommandContext
+from stretto.cli.stores import cluster_store, copied_store
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -18,24 +19,23 @@ if TYPE_CHECKING:
     from stretto.sim.history.recording import RecordingSession
     from stretto.stores.store import Store
 
-#: Seconds that are kept where nothing is said: until Ctrl-C, and at most a month.
-LONGEST = 31 * 86_400.0
-SQLITE = "sqlite:"
+#: Maximum seconds to record without --for: until Ctrl-C, at most a month.
+MAX_SECONDS = 31 * 86_400.0
 
 
 @dataclass(frozen=True)
 class RecordOptions:
     """Options of ``record``."""
 
-    #: Configuration of the cluster's client; ``None`` takes the usual places.
+    #: Kubeconfig of the cluster; ``None`` for kubectl's default.
     kubeconfig: Path | None
-    #: Context within it; empty for the current one.
+    #: Context of the kubeconfig; empty for the current one.
     context: str
-    #: A store of ours instead of a cluster; empty for none.
+    #: Durable store to record instead of a cluster; empty for none.
     store: str
-    #: Where the recording goes.
+    #: File of the recording.
     out: Path
-    #: Seconds to listen; ``None`` until Ctrl-C.
+    #: Seconds to record; ``None`` until Ctrl-C.
     seconds: float | None
 
 
@@ -49,94 +49,84 @@ class RecordOptions:
     """,
 )
 @click.option(
-    "--kubeconfig", type=options.INPUT_FILE, help="The cluster [$KUBECONFIG, in-cluster]."
+    "--kubeconfig",
+    type=options.INPUT_FILE,
+    metavar="FILE",
+    help="Kubeconfig of the cluster [$KUBECONFIG, in-cluster].",
 )
 @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
-@click.option("--store", default="", metavar="sqlite:PATH", help="A store instead of a cluster.")
+@click.option(
+    "--store",
+    default="",
+    metavar="sqlite:PATH",
+    help="Record a durable store instead of a cluster.",
+)
 @click.option(
     "--out",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The recording; packed when it ends in .gz.",
+    help="File of the recording; compressed if it ends in .gz.",
 )
 @click.option(
     "--for",
     "seconds",
     type=options.FiniteRange(min=0),
     metavar="SECONDS",
-    help="How long to listen [until Ctrl-C]; 0 keeps the present state alone.",
+    help="Time to record [until Ctrl-C]; 0 records the current state only.",
 )
-def record(common: CommandContext, asked: RecordOptions) -> None:
-    """Keep what a cluster holds now, and every change from now on, in a file.
+def record(common: CommandContext, opts: RecordOptions) -> None:
+    """Record a cluster to a file: its current objects and all later changes.
 
-    Nodes, pods, groups, queues, priorities, budgets and volumes are kept. Environment, commands,
-    secrets, configuration and annotations that no scheduler reads are left out. Nothing is written
-    to the cluster. The file is good up to the last change, however the command ends.
+    Nodes, pods, groups, queues, priorities, budgets and volumes are recorded, without environment
+    variables, commands, secrets, configuration or annotations that no scheduler reads. Nothing is
+    written to the cluster. The file is valid up to the last change, however the command ends.
     """
     from stretto.base.clock import WallClock, timestamp
     from stretto.inputs.objects.recordings import FORMAT, RecordingHeader, RecordingWriter
     from stretto.sim.history.recording import RECORDED, RecordingSession, kinds_of
 
-    sinks.check_file("--out", str(asked.out))
+    sinks.check_file("--out", str(opts.out))
     clock = WallClock()
-    with closing(_source(asked, clock)) as store:
+    with closing(_source(opts, clock)) as store:
         header = RecordingHeader(FORMAT, timestamp(clock.now()), kinds_of(RECORDED))
-        with RecordingWriter(asked.out, header) as writer:
-            taking = RecordingSession(store, writer, clock)
+        with RecordingWriter(opts.out, header) as writer:
+            session = RecordingSession(store, writer, clock)
             common.console.note(
-                f"recording {format_count(taking.objects, 'object')} to {asked.out}"
+                f"recording {format_count(session.objects, 'object')} to {opts.out}"
             )
-            _listen(common, asked, taking)
-    told = {"out": str(asked.out), "objects": taking.objects, "changes": taking.changes}
+            _record(common, opts, session)
+    counts = {"out": str(opts.out), "objects": session.objects, "changes": session.changes}
     common.console.data(
-        f"{asked.out}: {format_count(taking.objects, 'object')}, "
-        f"{format_count(taking.changes, 'change')} in "
-        f"{taking.seconds:.1f} s"
+        f"{opts.out}: {format_count(session.objects, 'object')}, "
+        f"{format_count(session.changes, 'change')} in "
+        f"{session.seconds:.1f} s"
     )
-    common.console.note(f"try: stretto simulate {asked.out}")
-    common.console.json("stretto.record/v1", {**told, "seconds": round(taking.seconds, 3)})
+    common.console.note(f"try: stretto simulate {opts.out}")
+    common.console.json("stretto.record/v1", {**counts, "seconds": round(session.seconds, 3)})
 
 
-def _source(asked: RecordOptions, clock: "Clock") -> "Store":
-    """What is recorded."""
-    from stretto.base.rng import Rng
-
-    if asked.store and (asked.kubeconfig is not None or asked.context):
-        raise InputError("--store", asked.store, "a store or a cluster, not both")
-    if asked.store:
-        return _copied(asked.store, clock)
-    from stretto.stores.kube.login.access import access_from
-    from stretto.stores.kube.store import KubeStore
-    from stretto.stores.kube.transport.options import KubeOptions
-
-    return KubeStore(access_from(asked.kubeconfig, asked.context), Rng(0), KubeOptions())
+def _source(opts: RecordOptions, clock: "Clock") -> "Store":
+    """The store to record."""
+    if opts.store and (opts.kubeconfig is not None or opts.context):
+        raise InputError("--store", opts.store, "a store or a cluster, not both")
+    if opts.store:
+        return copied_store(opts.store, clock)
+    return cluster_store(opts.kubeconfig, opts.context).store
 
 
-def _copied(spelled: str, clock: "Clock") -> "Store":
-    """A durable store as it lies on disk: it does not change while we look."""
-    from stretto.base.rng import Rng
-    from stretto.stores.embedded.memory import MemoryStore
-    from stretto.stores.embedded.sqlite import read_store
+def _record(common: CommandContext, opts: RecordOptions, session: "RecordingSession") -> None:
+    """Record until the time is over or Ctrl-C, which is the normal way to stop without --for."""
+    seconds = opts.seconds
+    limit = 0.0 if opts.store else MAX_SECONDS if seconds is None else seconds
+    interrupt = DeferredInterrupt()
+    with interrupt, common.console.progress("record", max(1, int(limit))) as bar:
 
-    if not spelled.startswith(SQLITE):
-        raise InputError("--store", spelled, "sqlite: and the path of a file", "sqlite:run.db")
-    store = MemoryStore(clock, Rng(0))
-    store.seed(read_store(Path(spelled.removeprefix(SQLITE))))
-    return store
-
-
-def _listen(common: CommandContext, asked: RecordOptions, taking: "RecordingSession") -> None:
-    """Listen until the time is over, or Ctrl-C: which is how one stops it, and no error."""
-    longest = 0.0 if asked.store else LONGEST if asked.seconds is None else asked.seconds
-    held = DeferredInterrupt()
-    with held, common.console.progress("record", max(1, int(longest))) as bar:
-
-        def told(seconds: float, changes: int) -> None:
-            bar.update(int(seconds), format_count(changes, "change"))
+        def on_progress(done: float, changes: int) -> None:
+            bar.update(int(done), format_count(changes, "change"))
 
         try:
-            taking.run(longest, told, held.check)
+            session.run(limit, on_progress, interrupt.check)
         except KeyboardInterrupt:
-            if asked.seconds is not None:
+            if seconds is not None:
                 raise

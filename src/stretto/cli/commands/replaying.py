@@ -1,4 +1,4 @@
-"""What ``simulate FILE`` and ``compare FILE`` share: a recording once more, varied or not."""
+"""Replays of recordings with optional changes, shared by ``simulate FILE`` and ``compare FILE``."""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -10,9 +10,8 @@ import msgspec
 from click.core import ParameterSource
 
 from stretto.base.errors import InputError
-from stretto.cli import sinks
-from stretto.cli.console import cell
 from stretto.cli.options import PLUGIN, CommandContext
+from stretto.cli.views.replays import outcome_figures, plot_sides, show_sides
 from stretto.explain.words.amounts import format_count
 
 if TYPE_CHECKING:
@@ -26,64 +25,64 @@ WHAT_IF: Final = "what if"
 
 
 VARYING: Final = ("profile", "plugin", "add_nodes", "drain", "burst", "queue_share")
-"""Options that vary a recording and mean nothing to a trace."""
+"""Options that change a recording and do not apply to traces."""
 
 
 class WhatIfOptions(msgspec.Struct, frozen=True):
-    """What is asked of a replay, in the words of the command line."""
+    """Options of a replay, as given on the command line."""
 
     #: The recording.
     recording: Path
-    #: Policies, each a side of a comparison; empty for the profile's own.
+    #: Policies, one side of a comparison each; empty for the profile's own.
     policies: tuple[str, ...] = ()
     #: Profile; empty for the default one.
     profile: str = ""
     #: Scheduler shards.
     shards: int = 1
-    #: More nodes.
+    #: Nodes to add.
     add_nodes: tuple[str, ...] = ()
-    #: Nodes that are emptied.
+    #: Nodes to drain.
     drain: tuple[str, ...] = ()
-    #: More pods.
+    #: Pods to add.
     burst: tuple[str, ...] = ()
-    #: Other queues.
+    #: Changed queues.
     queue_share: tuple[str, ...] = ()
     #: Files with rules that the profile may name.
     plugins: tuple[Path, ...] = ()
 
     @property
     def variation(self) -> "Variation":
-        """The variation that the words come to."""
+        """The parsed variation."""
         from stretto.sim.history.what_if import read_variation
 
         return read_variation(self.add_nodes, self.drain, self.burst, self.queue_share)
 
 
 def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that vary a recording."""
+    """Add the options that change a recording."""
     for option in reversed(
         (
-            click.option("--profile", default="", metavar="NAME|FILE", help="Scheduling profile."),
+            click.option("--profile", default="", metavar="NAME|FILE", help="Profile [default]."),
             PLUGIN,
             click.option(
                 "--shards", type=click.IntRange(1, 64), default=1, metavar="N",
-                help="recording: scheduler shards [1].",
+                help="recording: number of shards [1].",
             ),
             click.option(
                 "--add-nodes", metavar="NODE:N[@S]", multiple=True,
-                help="recording: N more nodes like one, at second S.",
+                help="recording: add N copies of a node, at second S.",
             ),
             click.option(
                 "--drain", metavar="KEY=VALUE[@S]",
-                help="recording: empty the nodes with a label, at second S.", multiple=True,
+                help="recording: drain the nodes with a label, at second S.", multiple=True,
             ),
             click.option(
                 "--burst", metavar="NS/POD:N[@S]",
-                help="recording: N more pods like one, at second S.", multiple=True,
+                help="recording: add N copies of a pod, at second S.", multiple=True,
             ),
             click.option(
                 "--queue-share", metavar="NAME:FIELD=VALUE",
-                help="recording: a queue with another weight, limit.cpu, ...", multiple=True,
+                help="recording: change a queue: weight, limit.cpu, ...", multiple=True,
             ),
         )
     ):  # fmt: skip
@@ -92,67 +91,72 @@ def what_if_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_options(names: Sequence[str], expected: str, hint: str) -> None:
-    """Say no to options of the command at hand that were given and would count for nothing.
+    """Refuse options that were given but do not apply.
 
     Raises:
-        InputError: one was.
+        InputError: one was given.
     """
     context = click.get_current_context()
     for name in names:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             value = context.params[name]
-            told = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            raise InputError(f"--{name.replace('_', '-')}", told, expected, hint)
+            text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            raise InputError(f"--{name.replace('_', '-')}", text, expected, hint)
 
 
-def simulate_recording(common: CommandContext, asked: WhatIfOptions) -> "ReplayOutcomes":
-    """One replay, with what was recorded beside it."""
-    history, varied = _histories(common, asked)
-    variation = asked.variation
-    name = WHAT_IF if asked.policies or not variation.is_nothing else REPLAYED
-    policy = asked.policies[0] if asked.policies else ""
-    done = _replay(common, asked, _ReplaySide(name, varied, variation.drains, policy))
+def simulate_recording(common: CommandContext, opts: WhatIfOptions) -> "ReplayOutcomes":
+    """Replay once and compare with the recording."""
+    history, varied = _histories(common, opts)
+    variation = opts.variation
+    name = WHAT_IF if opts.policies or not variation.is_nothing else REPLAYED
+    policy = opts.policies[0] if opts.policies else ""
+    done = _replay(common, opts, _ReplaySide(name, varied, variation.drains, policy))
     recorded = recorded_side(history)
-    _table(common, [(AS_RECORDED, recorded), (name, _shown(done.outcomes))])
-    told = {"side": name, **msgspec.to_builtins(done.outcomes), "recorded": recorded}
-    common.console.json("stretto.simulate.recording/v1", told)
+    show_sides(common.console, [(AS_RECORDED, recorded), (name, outcome_figures(done.outcomes))])
+    fields = {"side": name, **msgspec.to_builtins(done.outcomes), "recorded": recorded}
+    common.console.json("stretto.simulate.recording/v1", fields)
     _plot(common, [(name, done)])
     if done.outcomes.partial:
         raise KeyboardInterrupt
     return done.outcomes
 
 
-def compare_recording(common: CommandContext, asked: WhatIfOptions) -> None:
-    """As it was beside what if: a replay without changes, then one for each policy."""
-    history, varied = _histories(common, asked)
-    sides = [(REPLAYED, _replay(common, asked, _ReplaySide(REPLAYED, history)))]
-    for policy in dict.fromkeys(asked.policies) or ("",):
+def compare_recording(common: CommandContext, opts: WhatIfOptions) -> None:
+    """Replay without changes, then with the changes for each policy, and compare."""
+    history, varied = _histories(common, opts)
+    sides = [(REPLAYED, _replay(common, opts, _ReplaySide(REPLAYED, history)))]
+    for policy in dict.fromkeys(opts.policies) or ("",):
         if sides[-1][1].outcomes.partial:
             break
         name = f"{WHAT_IF}: {policy}" if policy else WHAT_IF
-        side = _ReplaySide(name, varied, asked.variation.drains, policy)
-        sides.append((name, _replay(common, asked, side)))
+        side = _ReplaySide(name, varied, opts.variation.drains, policy)
+        sides.append((name, _replay(common, opts, side)))
     recorded = recorded_side(history)
-    _table(common, [(AS_RECORDED, recorded), *((name, _shown(d.outcomes)) for name, d in sides)])
-    told = [{"side": name, **msgspec.to_builtins(done.outcomes)} for name, done in sides]
-    common.console.json("stretto.compare.recording/v1", {"recorded": recorded, "sides": told})
+    show_sides(
+        common.console,
+        [(AS_RECORDED, recorded), *((name, outcome_figures(d.outcomes)) for name, d in sides)],
+    )
+    side_fields = [{"side": name, **msgspec.to_builtins(done.outcomes)} for name, done in sides]
+    common.console.json(
+        "stretto.compare.recording/v1", {"recorded": recorded, "sides": side_fields}
+    )
     _plot(common, sides)
     if any(done.outcomes.partial for _, done in sides):
         raise KeyboardInterrupt
 
 
 def recorded_side(history: "ReplayHistory") -> dict[str, Any]:
-    """What the recording itself says of its pods' waits."""
+    """Figures of the recording itself: the waits of its pods."""
     from stretto.sim.history.replay import arrived_pods, recorded_waits
 
-    waits, asked = recorded_waits(history), arrived_pods(history)
+    waits, arrived = recorded_waits(history), arrived_pods(history)
     count = len(waits)
-    left = sum(pod.bound == inf and pod.left < inf for pod in asked)
+    left = sum(pod.bound == inf and pod.left < inf for pod in arrived)
     return {
-        "pods": len(asked),
+        "pods": len(arrived),
         "placed": count,
         "left_waiting": left,
-        "pending": len(asked) - count - left,
+        "pending": len(arrived) - count - left,
         "mean_wait_s": round(sum(waits) / count, 3) if count else 0.0,
         "p95_wait_s": round(waits[int(0.95 * (count - 1))], 3) if count else 0.0,
         "max_wait_s": round(waits[-1], 3) if count else 0.0,
@@ -160,9 +164,9 @@ def recorded_side(history: "ReplayHistory") -> dict[str, Any]:
 
 
 def _histories(
-    common: CommandContext, asked: WhatIfOptions
+    common: CommandContext, opts: WhatIfOptions
 ) -> "tuple[ReplayHistory, ReplayHistory]":
-    """As it was, and what if: words that do not fit are told before any side runs."""
+    """The history as recorded and as changed; invalid options fail before any replay."""
     from stretto.inputs.objects.recordings import load_recording
     from stretto.sim.history.histories import history_of
     from stretto.sim.policies import check_policies
@@ -171,48 +175,50 @@ def _histories(
         from stretto.sim.plots import check_plots
 
         check_plots()
-    check_policies(asked.policies)
-    recording = load_recording(asked.recording)
+    check_policies(opts.policies)
+    recording = load_recording(opts.recording)
     if recording.cut_off:
-        common.console.warn(f"{asked.recording} was cut off: taken up to its last whole line")
-    history, variation = history_of(recording), asked.variation
+        common.console.warn(f"{opts.recording} is truncated: read up to its last complete line")
+    history, variation = history_of(recording), opts.variation
     varied = variation.applied(history)
     for queue in variation.new_queues(history):
-        common.console.warn(f"--queue-share {queue}: no queue of the recording; it is made")
+        common.console.warn(
+            f"--queue-share {queue}: the recording has no such queue; it is created"
+        )
     return history, varied
 
 
 class _ReplaySide(NamedTuple):
     """One side of a comparison."""
 
-    #: How it is called.
+    #: Its name.
     name: str
-    #: What happens.
+    #: Its history.
     history: "ReplayHistory"
-    #: Nodes that are emptied as it happens.
+    #: Drains during the replay.
     drains: "Sequence[NodeDrain]" = ()
     #: Policy; empty for the profile's own.
     policy: str = ""
 
 
-def _replay(common: CommandContext, asked: WhatIfOptions, side: _ReplaySide) -> "ReplayResult":
-    """One side."""
-    from stretto.cli.commands.plugins import tell, warn_unused
+def _replay(common: CommandContext, opts: WhatIfOptions, side: _ReplaySide) -> "ReplayResult":
+    """Replay one side."""
+    from stretto.cli.commands.plugins import report_health, warn_unused
     from stretto.plane.copy import PlaneSettings, SchedulingRules
     from stretto.sim.history.replay import Replay
     from stretto.sim.setup import chosen_source
 
-    source = chosen_source("default", side.policy, asked.profile, asked.plugins)
-    rules = SchedulingRules(source, plugins=asked.plugins)
-    replay = Replay(side.history, side.drains, rules, PlaneSettings(asked.shards, common.seed))
-    warn_unused(common.console, asked.plugins, replay.profile)
+    source = chosen_source("default", side.policy, opts.profile, opts.plugins)
+    rules = SchedulingRules(source, plugins=opts.plugins)
+    replay = Replay(side.history, side.drains, rules, PlaneSettings(opts.shards, common.seed))
+    warn_unused(common.console, opts.plugins, replay.profile)
     with common.console.progress(side.name, max(1, int(side.history.seconds))) as bar:
         done = replay.run(lambda time: bar.update(int(time)))
-    tell(common.console, replay.profile)
+    report_health(common.console, replay.profile)
     found = done.outcomes
     if found.partial:
         covered = f"{found.seconds:g} of {side.history.seconds:g} s"
-        common.console.warn(f"{side.name}: interrupted, figures are of {covered}")
+        common.console.warn(f"{side.name}: interrupted; the figures cover {covered}")
     if found.refused:
         common.console.warn(
             f"{side.name}: {format_count(found.refused, 'object')} refused: {found.refusal}"
@@ -220,71 +226,6 @@ def _replay(common: CommandContext, asked: WhatIfOptions, side: _ReplaySide) -> 
     return done
 
 
-def _shown(outcomes: "ReplayOutcomes") -> dict[str, Any]:
-    """What the table says of a side."""
-    found = msgspec.to_builtins(outcomes)
-    for name, part in found.pop("used_mean").items():
-        found[f"{name} in use, mean %"] = round(100 * part, 2)
-    for name, part in found.pop("used_peak").items():
-        found[f"{name} in use, peak %"] = round(100 * part, 2)
-    for name in ("refusal", "partial", "seconds"):
-        found.pop(name)
-    return dict(found)
-
-
-def _table(common: CommandContext, sides: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    names = list(dict.fromkeys(name for _, side in sides for name in side))
-    rows = [
-        (
-            name.replace("_wait_s", " wait (s)").replace("_", " "),
-            *(cell(s.get(name)) for _, s in sides),
-        )
-        for name in names
-    ]
-    common.console.table(["", *(name for name, _ in sides)], rows)
-
-
 def _plot(common: CommandContext, sides: "Sequence[tuple[str, ReplayResult]]") -> None:
-    """Use and waiting over time, as pictures in the output folder."""
-    if common.out is None:
-        return
-    from stretto.sim.occupancy import NAMES
-    from stretto.sim.plots import PlotLine, PlotTexts, curves_png
-
-    pictures: list[tuple[str, list[PlotLine], PlotTexts]] = []
-    for number, resource in enumerate(NAMES):
-        if any(resource in done.outcomes.used_peak for _, done in sides):
-            lines = [
-                PlotLine(
-                    name,
-                    [level.time_s for level in done.levels],
-                    [100 * level.used[number] for level in done.levels],
-                    colour,
-                    steps=True,
-                )
-                for colour, (name, done) in enumerate(sides)
-            ]
-            pictures.append(
-                (
-                    resource,
-                    lines,
-                    PlotTexts(f"{resource} in use", "seconds", "% of all", from_0=True),
-                )
-            )
-    waiting = [
-        PlotLine(
-            name,
-            [level.time_s for level in done.levels],
-            [float(level.pending) for level in done.levels],
-            colour,
-            steps=True,
-        )
-        for colour, (name, done) in enumerate(sides)
-    ]
-    pictures.append(
-        ("pending", waiting, PlotTexts("pods that wait", "seconds", "pods", from_0=True))
-    )
-    for name, lines, words in pictures:
-        target = common.out / f"{name}.png"
-        sinks.write_whole(target, curves_png(lines, words))
-        common.console.note(f"plot: {target}")
+    if common.out is not None:
+        plot_sides(common.console, common.out, sides)

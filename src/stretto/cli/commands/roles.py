@@ -1,8 +1,8 @@
 """``stretto dispatcher``, ``shard``, ``binder`` and ``controller``: the scheduler as daemons.
 
-Each is one role of the whole that ``stretto scheduler`` runs in one process. They hand over through
-annotations of pods and Scheduler objects, each elects its leader by a lease of its own, and any
-of them may be stopped, killed and started again at any moment.
+Each runs one role of what ``stretto scheduler`` runs in one process. The roles communicate through
+pod annotations and Scheduler objects. Each elects its leader with its own lease and can be stopped,
+killed and restarted at any time.
 """
 
 import re
@@ -19,16 +19,16 @@ from stretto.cli.options import CommandContext
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 DEAD_AFTER: Final = 120.0
-"""Seconds without a sign of life after which a shard is dead, unless told otherwise."""
+"""Default seconds without a renewal after which a shard is considered dead."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DispatcherOptions(DaemonOptions):
     """Options of ``dispatcher``."""
 
-    #: Seconds without a sign of life after which a shard is dead.
+    #: Seconds without a renewal after which a shard is considered dead.
     shard_timeout: float
-    #: Whether nodes are shared out to shards.
+    #: Whether nodes are divided among shards.
     partition: bool
 
 
@@ -38,9 +38,9 @@ class ShardOptions(DaemonOptions):
 
     #: Name of its Scheduler object.
     name: str
-    #: Seconds between signs of life.
+    #: Seconds between two renewals of its Scheduler object.
     renew_every: float
-    #: Whether its share of the nodes is tried first.
+    #: Whether to try the nodes of its own partition first.
     partition: bool
 
 
@@ -57,24 +57,24 @@ class ShardOptions(DaemonOptions):
     "--shard-timeout",
     type=options.FiniteRange(min=1.0),
     default=DEAD_AFTER,
-    metavar="S",
-    help="Seconds without a sign of life after which a shard is dead [120].",
+    metavar="SECONDS",
+    help="Time without a renewal after which a shard is considered dead [120].",
 )
 @click.option(
     "--partition/--no-partition",
     default=True,
-    help="Share the nodes out among two shards or more, by annotation [yes].",
+    help="Divide the nodes among two or more shards, by annotation [yes].",
 )
-def dispatcher(common: CommandContext, asked: DispatcherOptions) -> None:
-    """Order the pods of a cluster and hand them to shards.
+def dispatcher(common: CommandContext, opts: DispatcherOptions) -> None:
+    """Order the pods of a cluster and dispatch them to shards.
 
-    It forms units, keeps queues and their shares, puts pods right whose annotations contradict one
-    another, and takes the pods of dead shards back.
+    It forms units, maintains queues and their shares, repairs pods with contradictory annotations,
+    and takes back the pods of dead shards.
     """
     from stretto.daemons.roles.dispatcher import DispatcherRoleConfig, dispatcher_plane
 
-    wire = DispatcherRoleConfig(asked.shard_timeout, asked.partition)
-    serve(common, asked, partial(dispatcher_plane, wire=wire))
+    wire = DispatcherRoleConfig(opts.shard_timeout, opts.partition)
+    serve(common, opts, partial(dispatcher_plane, wire=wire))
 
 
 @options.command(
@@ -91,29 +91,29 @@ def dispatcher(common: CommandContext, asked: DispatcherOptions) -> None:
     "--renew-every",
     type=options.FiniteRange(min=0.1),
     default=30.0,
-    metavar="S",
-    help="Seconds between signs of life; well below the dispatcher's --shard-timeout [30].",
+    metavar="SECONDS",
+    help="Time between renewals; well below the dispatcher's --shard-timeout [30].",
 )
 @click.option(
     "--partition/--no-partition",
     default=True,
-    help="Try the nodes of its own share first [yes].",
+    help="Try the nodes of the shard's own partition first [yes].",
 )
-def shard(common: CommandContext, asked: ShardOptions) -> None:
-    """Find nodes for the pods that were dispatched to the shard NAME.
+def shard(common: CommandContext, opts: ShardOptions) -> None:
+    """Find nodes for the pods dispatched to the shard NAME.
 
-    It registers a Scheduler object of its name and writes on each pod where it is assumed, or who
-    must leave first. Several processes of one name stand by for one another.
+    It registers a Scheduler object of that name and writes the assumed node, or the required
+    victims, to each pod. Several processes with the same name are standbys of each other.
     """
     from stretto.base.errors import InputError
     from stretto.daemons.roles.shard import ShardConfig, shard_plane
 
-    if not _NAME.fullmatch(asked.name):
-        expected = "lower case letters, digits, - and ., at most 63"
-        raise InputError("NAME", asked.name, expected, "for example shard-0")
-    wire = ShardConfig(asked.name, asked.renew_every, asked.partition)
-    own = f"kube-system/stretto-shard-{asked.name.removeprefix('shard-')}"
-    serve(common, replace(asked, lease=asked.lease or own), partial(shard_plane, wire=wire))
+    if not _NAME.fullmatch(opts.name):
+        expected = "at most 63 lower-case letters, digits, - and ."
+        raise InputError("NAME", opts.name, expected, "for example shard-0")
+    wire = ShardConfig(opts.name, opts.renew_every, opts.partition)
+    own = f"kube-system/stretto-shard-{opts.name.removeprefix('shard-')}"
+    serve(common, replace(opts, lease=opts.lease or own), partial(shard_plane, wire=wire))
 
 
 @options.command(
@@ -124,15 +124,15 @@ def shard(common: CommandContext, asked: ShardOptions) -> None:
     """,
 )
 @daemon_options(10451, "kube-system/stretto-binder")
-def binder(common: CommandContext, asked: DaemonOptions) -> None:
-    """Check what shards have decided against the truth, and bind.
+def binder(common: CommandContext, opts: DaemonOptions) -> None:
+    """Check the decisions of the shards against the current state, and bind.
 
-    A gang is bound when enough of it is decided and every member of that holds; what does not
-    hold goes back to its shard. Pods that must leave first are asked to, within their budgets.
+    A gang is bound when at least minMember pods are decided and all of those decisions are valid;
+    invalid decisions return to their shard. Victims of preemption are evicted within their budgets.
     """
     from stretto.daemons.roles.binder import binder_plane
 
-    serve(common, asked, binder_plane)
+    serve(common, opts, binder_plane)
 
 
 @options.command(
@@ -143,8 +143,8 @@ def binder(common: CommandContext, asked: DaemonOptions) -> None:
     """,
 )
 @daemon_options(10551, "kube-system/stretto-controller")
-def controller(common: CommandContext, asked: DaemonOptions) -> None:
-    """Keep the phases of PodGroups, the statuses of queues, and places for successors."""
+def controller(common: CommandContext, opts: DaemonOptions) -> None:
+    """Maintain PodGroup phases, queue statuses and reservations for successor pods."""
     from stretto.daemons.roles.controller import controller_plane
 
-    serve(common, asked, controller_plane)
+    serve(common, opts, controller_plane)

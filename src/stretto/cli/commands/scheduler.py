@@ -1,4 +1,4 @@
-"""``stretto scheduler``: the whole scheduler beside a cluster, in one process."""
+"""``stretto scheduler``: the complete scheduler of a cluster, in one process."""
 
 import os
 import socket
@@ -11,9 +11,9 @@ from stretto.cli import options
 from stretto.cli.daemon_options import DaemonOptions, daemon_options
 from stretto.cli.interrupts import DeferredInterrupt, on_hangup
 from stretto.cli.options import CommandContext
+from stretto.cli.stores import scheduler_store
 
 if TYPE_CHECKING:
-    from stretto.daemons.probes import ServingCertificate
     from stretto.daemons.scheduler import Make
     from stretto.framework.profile.profile import Profile
     from stretto.plane.config import PlaneConfig
@@ -36,77 +36,60 @@ class SchedulerOptions(DaemonOptions):
     """,
 )
 @daemon_options(10259, "kube-system/stretto-scheduler")
-@click.option("--shards", default=1, type=click.IntRange(1, 64), metavar="N", help="Shards [1].")
-def scheduler(common: CommandContext, asked: SchedulerOptions) -> None:
-    """Schedule the pods of a Kubernetes cluster that ask for it by schedulerName.
+@click.option(
+    "--shards", default=1, type=click.IntRange(1, 64), metavar="N", help="Number of shards [1]."
+)
+def scheduler(common: CommandContext, opts: SchedulerOptions) -> None:
+    """Schedule the pods of a Kubernetes cluster that name it in schedulerName.
 
-    Pods of other schedulers are never placed nor asked to leave; what they hold is counted. Several
-    may run: the holder of the lease schedules and the others stand by. SIGTERM or Ctrl-C stops it
-    in good order. A profile that is a file is taken up when it changes, and at SIGHUP.
+    Pods of other schedulers are never placed or evicted, but their usage counts. Several instances
+    can run: the holder of the lease schedules, the others are standbys. SIGTERM or Ctrl-C stops it
+    gracefully. A profile file is reloaded when it changes and on SIGHUP.
     """
-    serve(common, asked, shards=asked.shards)
+    serve(common, opts, shards=opts.shards)
 
 
 def serve(
-    common: CommandContext, asked: DaemonOptions, make: "Make | None" = None, shards: int = 1
+    common: CommandContext, opts: DaemonOptions, make: "Make | None" = None, shards: int = 1
 ) -> None:
-    """Run a daemon until it is asked to stop: the whole plane, or what ``make`` makes of it."""
+    """Run a daemon until it is stopped: the complete plane, or what ``make`` makes of it."""
     from stretto.base.clock import WallClock
-    from stretto.base.errors import InputError
     from stretto.base.rng import Rng
     from stretto.control.lease import LeaderElector, LeaseConfig
     from stretto.daemons.logs import Log, LogFormat
     from stretto.daemons.profiles import ProfileFile
-    from stretto.daemons.scheduler import LINE, SchedulerConfig, SchedulerDaemon
+    from stretto.daemons.scheduler import SchedulerConfig, SchedulerDaemon
     from stretto.framework.profile.profile import load_profile
     from stretto.plane.plane import Plane
-    from stretto.stores.kube.login.access import access_from
-    from stretto.stores.kube.store import KubeStore
 
     clock = WallClock()
-    log = Log(clock, LogFormat(asked.log_format))
-    profiles = ProfileFile(asked.profile, load_profile, clock, log)
+    log = Log(clock, LogFormat(opts.log_format))
+    profiles = ProfileFile(opts.profile, load_profile, clock, log)
     identity = f"{socket.gethostname()}_{os.getpid()}_{clock.now():.6f}"
     rng = Rng(common.seed).child(identity)
-    plane = _plane(asked, shards, profiles.good)
-    certificate = _certificate(asked)
-    config = SchedulerConfig(plane, asked.bind_address, certificate, make or Plane)
-    namespace, _, name = asked.lease.partition("/")
-    if not namespace or not name:
-        raise InputError("--lease", asked.lease, "NAMESPACE/NAME")
-    store = KubeStore(access_from(asked.kubeconfig, asked.context), rng, LINE)
+    plane = _plane(opts, shards, profiles.good)
+    certificate = opts.certificate()
+    config = SchedulerConfig(plane, opts.bind_address, certificate, make or Plane)
+    namespace, name = opts.lease_name()
+    store = scheduler_store(opts.kubeconfig, opts.context, rng)
     try:
         elector = None
-        if asked.leader_elect:
-            lease = LeaseConfig.of_duration(asked.lease_duration, namespace, name, identity)
+        if opts.leader_elect:
+            lease = LeaseConfig.of_duration(opts.lease_duration, namespace, name, identity)
             elector = LeaderElector(store, lease, clock)
         daemon = SchedulerDaemon(config, store, elector, clock, log)
-        daemon.follow(profiles, lambda profile: _plane(asked, shards, profile))
+        daemon.follow(profiles, lambda profile: _plane(opts, shards, profile))
         names = ",".join(sorted(plane.cluster.scheduler_names))
         log.info("scheduling", names=names, profile=profiles.good.name, identity=identity)
-        with DeferredInterrupt() as held, on_hangup(profiles.ask):
-            daemon.run(lambda: held.waiting is not None)
+        with DeferredInterrupt() as interrupt, on_hangup(profiles.ask):
+            daemon.run(lambda: interrupt.pending is not None)
     finally:
         store.close()
     log.info("stopped")
 
 
-def _plane(asked: DaemonOptions, shards: int, profile: "Profile") -> "PlaneConfig":
-    """What a plane is built from under a profile."""
+def _plane(opts: DaemonOptions, shards: int, profile: "Profile") -> "PlaneConfig":
+    """Configuration of a plane for a profile."""
     from stretto.daemons.scheduler import plane_config
 
-    return plane_config(profile, asked.scheduler_name, shards, asked.tier, report=asked.report)
-
-
-def _certificate(asked: DaemonOptions) -> "ServingCertificate | None":
-    """The certificate and its key; both or none."""
-    from stretto.base.errors import InputError
-    from stretto.daemons.probes import ServingCertificate
-
-    cert, key = asked.tls_cert_file, asked.tls_private_key_file
-    if cert is None and key is None:
-        return None
-    if cert is None or key is None:
-        missing = "--tls-cert-file" if cert is None else "--tls-private-key-file"
-        raise InputError(missing, None, "a file: a certificate and its key go together")
-    return ServingCertificate(cert, key)
+    return plane_config(profile, opts.scheduler_name, shards, opts.tier, report=opts.report)

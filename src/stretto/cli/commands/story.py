@@ -23,9 +23,9 @@ class StoryOptions(ClusterOptions):
     pod: str
     #: Name of the run record, or ``sqlite:PATH``; empty for the latest record.
     run: str
-    #: Files with rules of their own.
+    #: Files with rules that the profile may name.
     plugin: tuple[Path, ...]
-    #: Namespace of the pod where it names none; empty for the usual one.
+    #: Namespace of the pod if it names none; empty for the default one.
     namespace: str
 
 
@@ -41,63 +41,66 @@ class StoryOptions(ClusterOptions):
 )
 @click.argument("pod")
 @click.option(
-    "--run", default="", metavar="NAME|sqlite:PATH", help="Record of that name; else the latest."
+    "--run",
+    default="",
+    metavar="NAME|sqlite:PATH",
+    help="Run record by name, or a durable store [the latest record].",
 )
 @options.PLUGIN
 @NAMESPACE
 @cluster_options
-def story(common: CommandContext, asked: StoryOptions) -> None:
-    """Tell every step of a pod's life, with its cause.
+def story(common: CommandContext, opts: StoryOptions) -> None:
+    """Show every step of a pod's life, with its cause.
 
-    POD is a name or namespace/name. From the record of a run the story is complete: declined
-    attempts and what the nodes said then, what woke it, conflicts, binds, and its end. From a
-    store (sqlite:PATH) or a cluster (--cluster) it is what was told there in events.
+    POD is a name or namespace/name. A run record is complete: failed attempts with the verdicts of
+    the nodes, the events that triggered retries, conflicts, binds and the end. A store
+    (sqlite:PATH) or a cluster (--cluster) only has the events that were written there.
     """
     import msgspec
 
     from stretto.explain.story import SCHEMA
 
-    said = _story(asked)
-    _show(common.console, said)
-    common.console.json(SCHEMA, msgspec.to_builtins(said))
+    life = _story(opts)
+    _show(common.console, life)
+    common.console.json(SCHEMA, msgspec.to_builtins(life))
 
 
-def _story(asked: StoryOptions) -> "Story":
-    """The story, from wherever it is to be taken."""
+def _story(opts: StoryOptions) -> "Story":
+    """Read the story from its source."""
     from stretto.explain.records.records import RunRecords
     from stretto.explain.story import story_of_objects, story_of_run
-    from stretto.explain.why.scene import LoadedRun
+    from stretto.explain.why.sources.loaded import LoadedRun
     from stretto.stores.embedded.sqlite import read_store
 
-    asked.check("--run", asked.run)
-    if asked.reads_cluster:
+    opts.check("--run", opts.run)
+    if opts.reads_cluster:
         from stretto.sim.history.clusters import story_of_events
 
-        with opened(asked) as cluster:
-            space, _, name = asked.pod.rpartition("/")
-            space = space or asked.namespace or cluster.namespace
-            return story_of_events(cluster.store, space, name, cluster.title)
-    pod = named(asked.pod, asked.namespace)
-    if asked.run.startswith("sqlite:"):
-        path = Path(asked.run.removeprefix("sqlite:"))
-        return story_of_objects(read_store(path), pod, f"the events in {path}")
-    run = LoadedRun(RunRecords().find(asked.run), asked.plugin)
+        with opened(opts) as cluster:
+            namespace, _, name = opts.pod.rpartition("/")
+            namespace = namespace or opts.namespace or cluster.namespace
+            return story_of_events(cluster.store, namespace, name, cluster.title)
+    pod = named(opts.pod, opts.namespace)
+    if opts.run.startswith("sqlite:"):
+        path = Path(opts.run.removeprefix("sqlite:"))
+        return story_of_objects(read_store(path), pod, f"events in {path}")
+    run = LoadedRun(RunRecords().find(opts.run), opts.plugin)
     try:
         return story_of_run(run, pod)
     finally:
         run.close()
 
 
-def _show(console: Console, said: "Story") -> None:
-    """One line a step, with its cause below."""
-    console.data(f"{said.pod} · {said.state}{f' on {said.node}' if said.node else ''}")
-    for step in said.steps:
+def _show(console: Console, life: "Story") -> None:
+    """Write one line per step, with its cause below."""
+    console.data(f"{life.pod} · {life.state}{f' on {life.node}' if life.node else ''}")
+    for step in life.steps:
         console.data(f"{step.time_s:>12,.3f} s  {step.step:<11}  {step.detail}")
         if step.cause:
             console.data(f"{'':>14}  {'':<11}  → {step.cause}")
-    if said.waits is not None:
-        console.data(f"\nIn the end: {said.waits.sentence}")
-        console.data(f"  [{said.waits.tier.value}: {said.waits.code.value}]")
-    console.detail(f"told from {said.basis}")
-    if said.dropped:
-        console.note(f"{said.dropped:,} steps of pods were not kept: there were too many")
+    if life.waits is not None:
+        console.data(f"\nStill pending: {life.waits.sentence}")
+        console.data(f"  [{life.waits.tier.value}: {life.waits.code.value}]")
+    console.detail(f"source: {life.basis}")
+    if life.dropped:
+        console.note(f"{life.dropped:,} pod steps were dropped: the recorder reached its limit")

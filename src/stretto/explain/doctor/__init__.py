@@ -1,1 +1,1 @@
-"""Consistency checks of a live or stored state behind `stretto doctor`."""
+"""Consistency checks on a running or stored state, behind ``stretto doctor``."""

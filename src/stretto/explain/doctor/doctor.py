@@ -1,11 +1,11 @@
-"""The check-up behind ``stretto doctor``: every law looked at on what is, and each breach named.
+"""The checks behind ``stretto doctor``: every invariant on a state, each violation by name.
 
-    said = examine(subject_of(records, names))      # objects of a store, as they are
-    said = examine(subject_of_record(path))         # the end of a run, with its history
-    said = examine(Subject(cluster, records, ...))  # a living plane's own books
+    checkup = examine(subject_of(records, names))      # the objects of a store
+    checkup = examine(subject_of_record(path))         # the end of a run, with its history
+    checkup = examine(Subject(cluster, records, ...))  # the state of a running plane
 
-Everything is counted anew from the objects, so it finds what an engine's own books would hide. It
-looks at the cluster as it is: a node that shrank under its pods is over-committed whoever did it.
+Everything is recomputed from the objects, so errors in a plane's own accounting are found. The
+cause does not matter: a node that shrank below its pods is over-committed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,8 +16,9 @@ from typing import Final
 import msgspec
 
 from stretto.api.wire.kinds import KINDS, POD, POD_GROUP, QUEUE, Kind
-from stretto.explain.doctor.findings import LAWS, NO_LAW, DoctorCheck, Finding
-from stretto.explain.doctor.group_checks import PodsByGroup, over_limit, part_bound
+from stretto.explain.doctor.findings import INVARIANTS, NO_INVARIANT, DoctorCheck, Finding
+from stretto.explain.doctor.group_checks import over_limit, part_bound
+from stretto.explain.doctor.grouping import PodsByGroup
 from stretto.explain.doctor.node_checks import (
     device_clashes,
     ledger_differences,
@@ -44,90 +45,92 @@ SCHEMA: Final = "stretto.doctor/v1"
 
 
 class CheckedObjects(msgspec.Struct, frozen=True):
-    """What is examined."""
+    """The state to check."""
 
-    #: The cluster by its books; for a store, books made anew from its objects.
+    #: The cluster state; for a store, rebuilt from its objects.
     cluster: Cluster
     #: Every object.
     records: Sequence[Record]
-    #: What happened to pods, where that is known.
+    #: Steps of pods, if recorded.
     history: Sequence[StepBatch] = ()
-    #: ``namespace/name`` of pods by the serial that the history knows them by.
+    #: ``namespace/name`` of pods by their serial in the history.
     serials: dict[int, str] = {}
-    #: Gangs (``namespace/name``) that have been whole once, where that is known.
-    stood: frozenset[str] = frozenset()
-    #: Checks the units of a living dispatcher; ``None`` where there is none.
+    #: Gangs (``namespace/name``) that were complete once, if known.
+    once_complete: frozenset[str] = frozenset()
+    #: Checks the units of a running dispatcher; ``None`` if there is none.
     audit: Callable[[], list[str]] | None = None
 
 
 class CheckResult(msgspec.Struct, frozen=True):
-    """How one check came out."""
+    """Result of one check."""
 
-    #: What was checked.
+    #: The check.
     check: DoctorCheck
-    #: Number of its law; 0 for none.
+    #: Number of its invariant; 0 for none.
     law: int
     #: What must hold.
     holds_when: str
-    #: How many findings there are.
+    #: Number of findings.
     findings: int
 
 
 class Checkup(msgspec.Struct, frozen=True):
-    """What an examination found."""
+    """Result of all checks."""
 
-    #: Nodes looked at.
+    #: Nodes checked.
     nodes: int
-    #: Pods looked at.
+    #: Pods checked.
     pods: int
-    #: Every check that was made.
+    #: Every check.
     checks: tuple[CheckResult, ...]
-    #: Everything that does not hold, broken laws first.
+    #: Every finding, violated invariants first.
     findings: tuple[Finding, ...]
 
     @property
     def broken(self) -> tuple[Finding, ...]:
-        """Findings that break a law."""
+        """Findings that violate an invariant."""
         return tuple(each for each in self.findings if each.breaks_invariant)
 
 
 def examine(subject: CheckedObjects) -> Checkup:
-    """Make every check."""
+    """Run every check."""
     found = sorted(_findings(subject), key=lambda each: _RANK[each.check])
-    counts = dict.fromkeys(LAWS, 0)
+    counts = dict.fromkeys(INVARIANTS, 0)
     for each in found:
         counts[each.check] += 1
     return Checkup(
         nodes=len(subject.cluster.nodes.by_name),
         pods=sum(record.kind == POD for record in subject.records),
         checks=tuple(
-            CheckResult(check, law, words, counts[check]) for check, (law, words) in LAWS.items()
+            CheckResult(check, law, words, counts[check])
+            for check, (law, words) in INVARIANTS.items()
         ),
         findings=tuple(found),
     )
 
 
 _RANK: Final = {
-    check: (law == NO_LAW, law, place) for place, (check, (law, _)) in enumerate(LAWS.items())
+    check: (law == NO_INVARIANT, law, place)
+    for place, (check, (law, _)) in enumerate(INVARIANTS.items())
 }
 
 
 def _findings(subject: CheckedObjects) -> Iterator[Finding]:
     cluster = subject.cluster
     pods = _of(subject.records, POD)
-    tenancy = PodsByGroup(pods, _of(subject.records, POD_GROUP), _of(subject.records, QUEUE))
+    by_group = PodsByGroup(pods, _of(subject.records, POD_GROUP), _of(subject.records, QUEUE))
     yield from over_committed(cluster)
     yield from device_clashes(cluster)
     yield from port_clashes(cluster)
     yield from ledger_differences(cluster)
-    yield from part_bound(tenancy, subject.stood)
+    yield from part_bound(by_group, subject.once_complete)
     yield from bound_twice(pods)
     yield from placed_twice(subject.history, subject.serials)
     yield from unknown_nodes(cluster)
     yield from claims_without_pods(cluster, pods)
     yield from in_doubt(cluster, pods)
     yield from stale_statuses(pods, frozenset(cluster.nodes.by_name))
-    yield from over_limit(tenancy)
+    yield from over_limit(by_group)
     yield from unreadable(cluster)
     for complaint in subject.audit() if subject.audit is not None else ():
         yield Finding(DoctorCheck.LOST_UNIT, complaint)
@@ -137,21 +140,21 @@ def _of(records: Iterable[Record], kind: Kind) -> list[Record]:
     return [record for record in records if record.kind == kind]
 
 
-# ---------------------------------------------------------------- what is examined
+# ---------------------------------------------------------------- subjects
 
 
 def subject_of(records: Sequence[Record], scheduler_names: frozenset[str]) -> CheckedObjects:
-    """The objects of a store, with books made anew from them."""
+    """The objects of a store, with a cluster state built from them."""
     cluster = Cluster(ClusterConfig(scheduler_names=scheduler_names))
     read_into(cluster, lambda kind: _of(records, kind))
     return CheckedObjects(cluster, records)
 
 
 def subject_of_record(path: Path) -> CheckedObjects:
-    """The end of a run, with what happened until then.
+    """The end of a recorded run, with its history.
 
     Raises:
-        InputError: it is no record.
+        InputError: the file is no record.
     """
     with closing(RecordFile(path)) as file:
         facts = file.facts()
@@ -162,12 +165,12 @@ def subject_of_record(path: Path) -> CheckedObjects:
             subject,
             history=list(file.all_steps()),
             serials=_serials(records, pod_standings),
-            stood=frozenset(_whole_gangs(file, pod_standings)),
+            once_complete=frozenset(_complete_gangs(file, pod_standings)),
         )
 
 
 def _serials(records: Iterable[Record], pod_standings: dict[str, PodStanding]) -> dict[int, str]:
-    """Names of pods by serial."""
+    """``namespace/name`` of pods by serial."""
     return {
         pod_standings[record.uid].serial: f"{record.namespace}/{record.name}"
         for record in records
@@ -175,8 +178,8 @@ def _serials(records: Iterable[Record], pod_standings: dict[str, PodStanding]) -
     }
 
 
-def _whole_gangs(file: RecordFile, pod_standings: dict[str, PodStanding]) -> Iterator[str]:
-    """Gangs that the dispatcher knew to have been whole."""
+def _complete_gangs(file: RecordFile, pod_standings: dict[str, PodStanding]) -> Iterator[str]:
+    """Gangs that were complete according to the dispatcher."""
     for number in {each.unit for each in pod_standings.values() if each.unit is not None}:
         unit = file.unit(number)
         if unit.scheduled:

@@ -1,4 +1,4 @@
-"""Law 1 on live state: amounts, devices and host ports of every node, counted anew from pods."""
+"""Invariant 1: amounts, devices and host ports of every node, recomputed from its pods."""
 
 from collections.abc import Iterator
 
@@ -13,11 +13,11 @@ from stretto.state.rows.pods import NO_SLOT
 from stretto.state.rows.resources import PODS
 
 NAMED = 5
-"""Pods of a node that are named beside it, the largest first."""
+"""Pods of a node that are named in a finding, the largest first."""
 
 
 def over_committed(cluster: Cluster) -> Iterator[Finding]:
-    """Nodes whose pods ask for more of a resource than the node may give."""
+    """Nodes whose pods request more of a resource than is allocatable."""
     ledger = cluster.ledger
     live = cluster.nodes.live_slots()
     width = len(ledger.resources)
@@ -27,21 +27,21 @@ def over_committed(cluster: Cluster) -> Iterator[Finding]:
         resource = ledger.resources.names[column]
         used, has = int(ledger.used[slot, column]), int(ledger.alloc[slot, column])
         node = cluster.nodes.names[slot]
-        asked = (
-            f"its pods ask for {format_amount(resource, used)} of {format_amount(resource, has)}"
+        detail = (
+            f"its pods request {format_amount(resource, used)} of {format_amount(resource, has)}"
         )
         if column == PODS:
-            asked = f"it has {used} pods and places for {has}"
+            detail = f"it has {used} pods and allows {has}"
         pods = _largest(cluster, slot, column)
         yield Finding(
             DoctorCheck.OVER_COMMITTED,
-            f"node {node} is over-committed in {resource}: {asked}",
+            f"node {node} is over-committed in {resource}: {detail}",
             (f"Node {node}", *pods),
         )
 
 
 def _largest(cluster: Cluster, slot: int, column: int) -> list[str]:
-    """The pods of a node that ask for most of a resource."""
+    """The pods of a node that request most of a resource."""
     pods = cluster.pods
     rows = pods.on_slot(slot)
     asks = cluster.classes.asks(pods.class_id[rows])
@@ -51,7 +51,7 @@ def _largest(cluster: Cluster, slot: int, column: int) -> list[str]:
 
 
 def device_clashes(cluster: Cluster) -> Iterator[Finding]:
-    """Devices that are given to more than they have room for, and devices that do not exist."""
+    """Devices that are over-allocated, and devices that do not exist."""
     table, pods = cluster.ledger.devices, cluster.pods
     for slot, device in np.argwhere((table.kind > 0) & (table.free < 0)).tolist():
         node, free = cluster.nodes.names[slot], int(table.free[slot, device])
@@ -59,15 +59,15 @@ def device_clashes(cluster: Cluster) -> Iterator[Finding]:
         keys = [pods.key(row) for row in holders]
         yield Finding(
             DoctorCheck.DEVICE_CLASH,
-            f"node {node}: device {device} is given to {', '.join(keys)}, "
-            f"{WHOLE - free} thousandths in all",
+            f"node {node}: device {device} is allocated to {', '.join(keys)}, "
+            f"{WHOLE - free} thousandths in total",
             (f"Node {node}", *(f"Pod {key}" for key in keys)),
         )
     yield from _missing_devices(cluster)
 
 
 def _missing_devices(cluster: Cluster) -> Iterator[Finding]:
-    """Pods that hold fewer devices of their node than they ask for."""
+    """Pods that hold fewer devices of their node than they request."""
     table, pods = cluster.ledger.devices, cluster.pods
     for row in _special_rows(cluster):
         pod, slot = cluster.classes[int(pods.class_id[row])], int(pods.slot[row])
@@ -79,14 +79,14 @@ def _missing_devices(cluster: Cluster) -> Iterator[Finding]:
                 key, node = pods.key(row), cluster.nodes.names[slot]
                 yield Finding(
                     DoctorCheck.DEVICE_CLASH,
-                    f"pod {key} asks for {request.count} {request.kind} and holds {len(held)} "
-                    f"that node {node} has",
+                    f"pod {key} requests {request.count} {request.kind} and holds {len(held)} "
+                    f"on node {node}",
                     (f"Pod {key}", f"Node {node}"),
                 )
 
 
 def port_clashes(cluster: Cluster) -> Iterator[Finding]:
-    """Pods of one node that want the same host port."""
+    """Pods of one node that use the same host port."""
     pods = cluster.pods
     by_slot: dict[int, list[int]] = {}
     for row in _special_rows(cluster):
@@ -110,13 +110,13 @@ def port_clashes(cluster: Cluster) -> Iterator[Finding]:
 
 
 def ledger_differences(cluster: Cluster) -> Iterator[Finding]:
-    """What the engine keeps step by step and what counting gives, where they differ."""
+    """Differences between the incrementally updated ledger and a recount."""
     for breach in check_all(cluster):
         yield Finding(DoctorCheck.BOOKS, breach.what)
 
 
 def _special_rows(cluster: Cluster) -> list[int]:
-    """Rows on known nodes whose claims are more than amounts."""
+    """Rows on known nodes whose requests include more than amounts."""
     pods = cluster.pods
     rows = np.flatnonzero(pods.slot[: pods.length] != NO_SLOT)
     found: list[int] = rows[cluster.classes.special[pods.class_id[rows]] > 0].tolist()

@@ -1,4 +1,4 @@
-"""Law 3 and 4 on live state: where each pod is, by its object and by the books."""
+"""Invariants 3 and 4: where each pod is, by its object and by the cluster state."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -19,7 +19,7 @@ _NODE: Final = b'"nodeName"'
 
 
 class _CheckedSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a pod's own text says that it is."""
+    """The node in a pod's spec."""
 
     #: Its node.
     node_name: str | None = None
@@ -28,23 +28,23 @@ class _CheckedSpec(msgspec.Struct, frozen=True, rename="camel"):
 class _CheckedCondition(msgspec.Struct, frozen=True):
     """One condition."""
 
-    #: Which aspect.
+    #: Condition type.
     type: str = ""
     #: ``True``, ``False`` or ``Unknown``.
     status: str = ""
 
 
 class _CheckedStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """What a pod's status says of its place."""
+    """The scheduling part of a pod's status."""
 
-    #: The node that is kept for it.
+    #: Its nominated node.
     nominated_node_name: str | None = None
-    #: What was observed.
+    #: Its conditions.
     conditions: tuple[_CheckedCondition, ...] | None = None
 
 
 class _CheckedBody(msgspec.Struct, frozen=True):
-    """The parts of a pod's text that are looked at."""
+    """The parts of a pod that are checked."""
 
     #: Its spec.
     spec: _CheckedSpec = _CheckedSpec()
@@ -56,7 +56,7 @@ _DECODER: Final = msgspec.json.Decoder(_CheckedBody)
 
 
 def bound_twice(pods: Sequence[Record]) -> Iterator[Finding]:
-    """Pods that are in two places by their objects."""
+    """Pods that are on two nodes according to their objects."""
     seen: dict[str, Record] = {}
     for record in pods:
         other = seen.setdefault(record.uid, record)
@@ -64,7 +64,7 @@ def bound_twice(pods: Sequence[Record]) -> Iterator[Finding]:
             one, two = _key(other), _key(record)
             yield Finding(
                 DoctorCheck.BOUND_TWICE,
-                f"pods {one} and {two} have one uid, {record.uid}",
+                f"pods {one} and {two} have the same uid, {record.uid}",
                 (f"Pod {one}", f"Pod {two}"),
             )
         if record.node and _NODE in record.body:
@@ -72,25 +72,25 @@ def bound_twice(pods: Sequence[Record]) -> Iterator[Finding]:
             if written and written != record.node:
                 yield Finding(
                     DoctorCheck.BOUND_TWICE,
-                    f"pod {_key(record)} is bound to {record.node}, and its spec says {written}",
+                    f"pod {_key(record)} is bound to {record.node}, but its spec names {written}",
                     (f"Pod {_key(record)}", f"Node {record.node}", f"Node {written}"),
                 )
 
 
 def placed_twice(batches: Sequence[StepBatch], names: dict[int, str]) -> Iterator[Finding]:
-    """Pods that were given a node twice, with no refusal or release between, by their history.
+    """Pods that were placed twice without a refusal or release in between, by their history.
 
     Args:
-        batches: what happened, in order.
+        batches: the recorded steps, in order.
         names: ``namespace/name`` by serial.
     """
-    given_back = (StepKind.REFUSED, StepKind.RELEASED)
-    telling = [b for b in batches if b.kind is StepKind.PLACED or b.kind in given_back]
-    if not telling:
+    claim_ended = (StepKind.REFUSED, StepKind.RELEASED)
+    relevant = [b for b in batches if b.kind is StepKind.PLACED or b.kind in claim_ended]
+    if not relevant:
         return
-    serials = np.concatenate([b.serials for b in telling])
+    serials = np.concatenate([b.serials for b in relevant])
     is_placed = np.repeat(
-        [b.kind is StepKind.PLACED for b in telling], [len(b.serials) for b in telling]
+        [b.kind is StepKind.PLACED for b in relevant], [len(b.serials) for b in relevant]
     )
     order = np.argsort(serials, kind="stable")
     serials, is_placed = serials[order], is_placed[order]
@@ -99,18 +99,18 @@ def placed_twice(batches: Sequence[StepBatch], names: dict[int, str]) -> Iterato
         key = names.get(serial, f"number {serial}")
         yield Finding(
             DoctorCheck.BOUND_TWICE,
-            f"pod {key} was placed a second time and its first claim had not been given back",
+            f"pod {key} was placed a second time before its first claim ended",
             (f"Pod {key}",),
         )
 
 
 def unknown_nodes(cluster: Cluster) -> Iterator[Finding]:
-    """Pods on nodes that nobody knows."""
+    """Pods on unknown nodes."""
     pods = cluster.pods
     states = pods.state[: pods.length]
-    lost = (states == PodState.BOUND) & (pods.slot[: pods.length] == NO_SLOT)
+    orphaned = (states == PodState.BOUND) & (pods.slot[: pods.length] == NO_SLOT)
     by_node: dict[str, list[int]] = {}
-    for row in np.flatnonzero(lost).tolist():
+    for row in np.flatnonzero(orphaned).tolist():
         by_node.setdefault(cluster.node_of(row), []).append(row)
     for node, rows in by_node.items():
         keys = [pods.key(row) for row in rows]
@@ -123,7 +123,7 @@ def unknown_nodes(cluster: Cluster) -> Iterator[Finding]:
 
 
 def claims_without_pods(cluster: Cluster, records: Sequence[Record]) -> Iterator[Finding]:
-    """Claims in the books whose pod does not exist, or is bound elsewhere."""
+    """Claims in the ledger whose pod does not exist, or is bound elsewhere."""
     pods = cluster.pods
     nodes = {record.uid: record.node for record in records}
     for row in np.flatnonzero(pods.slot[: pods.length] != NO_SLOT).tolist():
@@ -139,39 +139,43 @@ def claims_without_pods(cluster: Cluster, records: Sequence[Record]) -> Iterator
 
 
 def in_doubt(cluster: Cluster, records: Sequence[Record]) -> Iterator[Finding]:
-    """Claims whose bind has not been seen."""
+    """Claims whose bind is not confirmed."""
     bound = {record.uid for record in records if record.node}
     pods = cluster.pods
     assumed = np.flatnonzero(pods.state[: pods.length] == PodState.ASSUMED)
     for row in assumed.tolist():
         if pods.uid[row] not in bound:
             key, node = pods.key(row), cluster.node_of(row)
-            sentence = f"pod {key} is claimed for {node}, and its bind has not been seen"
+            sentence = f"pod {key} is claimed for {node}, but its bind is not confirmed"
             yield Finding(DoctorCheck.IN_DOUBT, sentence, (f"Pod {key}", f"Node {node}"))
 
 
 def stale_statuses(pods: Sequence[Record], nodes: frozenset[str]) -> Iterator[Finding]:
-    """Nominations and conditions that no longer hold."""
+    """Outdated nominations and conditions."""
     for record in pods:
         if _NOMINATED not in record.body and _CONDITION not in record.body:
             continue
         body = _read(record)
         node, key = record.node or body.spec.node_name or "", _key(record)
-        kept = body.status.nominated_node_name or ""
-        if kept and kept not in nodes:
-            sentence = f"pod {key} has node {kept} kept for it, which does not exist"
-            yield Finding(DoctorCheck.STALE_NOMINATION, sentence, (f"Pod {key}", f"Node {kept}"))
-        elif kept and node and node != kept:
-            sentence = f"pod {key} is on {node} and still has node {kept} kept for it"
-            yield Finding(DoctorCheck.STALE_NOMINATION, sentence, (f"Pod {key}", f"Node {kept}"))
+        nominated = body.status.nominated_node_name or ""
+        if nominated and nominated not in nodes:
+            sentence = f"pod {key} has nominated node {nominated}, which does not exist"
+            yield Finding(
+                DoctorCheck.STALE_NOMINATION, sentence, (f"Pod {key}", f"Node {nominated}")
+            )
+        elif nominated and node and node != nominated:
+            sentence = f"pod {key} is on {node} but still has nominated node {nominated}"
+            yield Finding(
+                DoctorCheck.STALE_NOMINATION, sentence, (f"Pod {key}", f"Node {nominated}")
+            )
         for condition in body.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False" and node:
-                sentence = f"pod {key} is on {node}, and its condition says PodScheduled=False"
+                sentence = f"pod {key} is on {node}, but its condition is PodScheduled=False"
                 yield Finding(DoctorCheck.STALE_CONDITION, sentence, (f"Pod {key}",))
 
 
 def unreadable(cluster: Cluster) -> Iterator[Finding]:
-    """Objects that cannot be read."""
+    """Objects that cannot be decoded."""
     for name, complaint in cluster.abnormal.items():
         kind, _, key = name.partition(" ")
         yield Finding(
@@ -180,7 +184,7 @@ def unreadable(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _read(record: Record) -> _CheckedBody:
-    """What a body says of its place; nothing where it cannot be read."""
+    """Decode a body; empty if it cannot be decoded."""
     try:
         return _DECODER.decode(record.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""Metrics in the text form that monitoring systems read, by the Prometheus client library.
+"""Metrics in the Prometheus text format.
 
-The library is imported here and nowhere else. ``PublishedMetrics`` holds the figures of one moment,
-so that whoever serves them from another thread never touches a plane.
+Only this module imports the Prometheus client library. ``PublishedMetrics`` holds the values of one
+moment, so that a server thread never touches a plane.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,38 +19,38 @@ from stretto.explain.metrics.tally import HistogramBuckets, MetricFamily, Metric
 
 
 class PublishedMetrics(Collector):
-    """The figures of one moment, to be read by anybody at any time."""
+    """The values of one moment, readable from any thread."""
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start without values."""
         self._families: Sequence[MetricFamily] = ()
-        #: What the client library reads from.
+        #: The registry that the client library reads.
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
 
     def publish(self, families: Iterable[MetricFamily]) -> None:
-        """Put the figures of now in place of those before, at once."""
+        """Replace the values atomically."""
         self._families = tuple(families)
 
     def collect(self) -> Iterator[Metric]:
-        """The figures as the client library wants them."""
+        """The values in the client library's types."""
         for family in self._families:
             yield _metric(family)
 
     def text(self) -> str:
-        """The figures as text."""
+        """The values as text."""
         return generate_latest(self.registry).decode()
 
 
 def text_of(families: Iterable[MetricFamily]) -> str:
-    """Some figures as text."""
+    """Metrics as text."""
     published = PublishedMetrics()
     published.publish(families)
     return published.text()
 
 
 def _metric(family: MetricFamily) -> Metric:
-    """One metric in the library's form."""
+    """Convert one metric to the library's type."""
     if family.kind is MetricKind.HISTOGRAM:
         histogram = HistogramMetricFamily(family.name, family.help, labels=family.labels)
         for labels, buckets in sorted(family.buckets.items()):
@@ -64,7 +64,7 @@ def _metric(family: MetricFamily) -> Metric:
 
 
 def _cumulated(buckets: HistogramBuckets) -> list[tuple[str, float]]:
-    """Upper bounds with how many values lie below each."""
+    """Upper bounds with cumulative counts."""
     counts = buckets.counts.cumsum().tolist()
     bounds = [f"{bound:.6g}" for bound in buckets.bounds]
     return [*zip(bounds, counts[:-1], strict=True), ("+Inf", counts[-1])]

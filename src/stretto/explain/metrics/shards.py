@@ -1,4 +1,4 @@
-"""Shards: which nodes each tries first, what it has in hand, and what became of its decisions."""
+"""Facts about shards: preferred nodes, pods in progress and outcomes of decisions."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -19,22 +19,22 @@ from stretto.state.work.units import Units
 
 
 class WaitingWork(NamedTuple):
-    """What waits, and how it is told apart."""
+    """Pending units and the sub-clusters that separate them."""
 
     #: Every unit.
     units: Units
-    #: The sub-clusters; ``None`` where there are none.
+    #: The sub-clusters; ``None`` for none.
     sub_clusters: SubClusters | None
 
 
 class LoopFacts(msgspec.Struct, frozen=True):
     """One scheduling loop of a shard."""
 
-    #: Whose pods it places; empty for the loop that sees every node.
+    #: The sub-cluster whose pods it places; empty for the default loop over all nodes.
     sub_cluster: str
     #: Nodes that it tries first.
     nodes: int
-    #: Pods that want a node and are for this loop, whichever shard takes them.
+    #: Pending pods of this loop, independent of the shard that takes them.
     waiting: int
 
 
@@ -45,17 +45,17 @@ class ShardFacts(msgspec.Struct, frozen=True):
     shard: int
     #: Nodes that it tries first.
     nodes: int
-    #: Their part of all CPU, 0 to 1.
+    #: Share of all CPU on these nodes, 0 to 1.
     cpu_share: float
-    #: Pods that it was handed and has not answered.
+    #: Pods dispatched to it without a decision yet.
     in_hand: int = 0
-    #: Pods that it placed.
+    #: Pods it placed.
     placed: int = 0
-    #: Claims of its that lost to others, or that the store refused.
+    #: Its claims that lost a conflict or that the store refused.
     refused: int = 0
-    #: Pods for which it found no node, as often as it tried.
+    #: Attempts in which it found no node.
     no_place: int = 0
-    #: Its scheduling loops, the one that sees every node first.
+    #: Its scheduling loops, the default loop first.
     loops: tuple[LoopFacts, ...] = ()
 
 
@@ -65,9 +65,9 @@ def shard_facts(
     steps: Iterable[StepBatch] = (),
     work: WaitingWork | None = None,
 ) -> list[ShardFacts]:
-    """Every shard over a cluster; what became of its decisions as far as steps tell.
+    """Facts about every shard of a cluster; outcomes are counted from the given steps.
 
-    One shard alone has all nodes. Its loops are those that what waits now needs.
+    A single shard owns all nodes. The loops are those that the pending pods need now.
     """
     numbers = list(numbers)
     slots, ledger = cluster.ledger.slots, cluster.ledger
@@ -95,7 +95,7 @@ def shard_facts(
 
 
 def _waiting(work: WaitingWork) -> dict[str, int]:
-    """Pods that want a node, by the sub-cluster whose loop places them."""
+    """Pending pods by the sub-cluster whose loop places them."""
     named: Counter[str] = Counter()
     known = work.sub_clusters
     for unit in work.units:
@@ -103,7 +103,7 @@ def _waiting(work: WaitingWork) -> dict[str, int]:
             name = EVERYTHING if known is None else known.of_rows(unit.pending)
             named[name] += len(unit.pending)
     own = sorted(name for name in named if name and known is not None and known.has_nodes(name))
-    own = own[:MOST_LOOPS]  # which of too many share the default loop depends on who came first
+    own = own[:MOST_LOOPS]  # which loops exist beyond the limit depends on arrival order
     found = {name: named[name] for name in own}
     return {EVERYTHING: named.total() - sum(found.values()), **found}
 
@@ -114,12 +114,12 @@ def _loops(
     work: WaitingWork,
     waiting: dict[str, int],
 ) -> tuple[LoopFacts, ...]:
-    """The loops of a shard that tries some of the living nodes first."""
+    """The loops of a shard, given the live nodes that it tries first."""
     found = []
     for name, pods in waiting.items():
         first = mine
         if name != EVERYTHING and work.sub_clusters is not None:
-            there = work.sub_clusters.slots(name)[live]
-            first = there & mine if (there & mine).any() else there
+            inside = work.sub_clusters.slots(name)[live]
+            first = inside & mine if (inside & mine).any() else inside
         found.append(LoopFacts(name, int(first.sum()), pods))
     return tuple(found)

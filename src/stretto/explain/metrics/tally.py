@@ -1,7 +1,7 @@
-"""Counters and histograms that take whole batches: figures for a monitoring system, without pods.
+"""Counters and histograms that are updated in batches, and metric families for any output format.
 
-What is counted in the loop is added as arrays; what is only looked at is counted when somebody
-looks. A family is one metric with all its label values, ready to be written in any form.
+The scheduling loop adds arrays; gauges are computed only when metrics are read. A family is one
+metric with all its label values.
 """
 
 from collections import Counter
@@ -13,33 +13,33 @@ import numpy as np
 import numpy.typing as npt
 
 DURATIONS: Final = tuple(0.001 * 2.0**power for power in range(15))
-"""Upper bounds of durations in seconds: kube-scheduler's, 1 ms to 16 s."""
+"""Histogram bounds for durations in seconds, as in kube-scheduler: 1 ms to 16 s."""
 WAITS: Final = tuple(0.01 * 2.0**power for power in range(20))
-"""Upper bounds of waits in seconds: kube-scheduler's, 10 ms to 87 minutes."""
+"""Histogram bounds for waits in seconds, as in kube-scheduler: 10 ms to 87 minutes."""
 COUNTS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
-"""Upper bounds of small counts: kube-scheduler's for attempts."""
+"""Histogram bounds for attempts, as in kube-scheduler."""
 VICTIMS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""Upper bounds of the number of victims: kube-scheduler's."""
+"""Histogram bounds for numbers of victims, as in kube-scheduler."""
 
 
 class MetricKind(Enum):
-    """What sort of figure a metric is."""
+    """Type of a metric."""
 
-    #: Only rises.
+    #: Monotonically increasing.
     COUNTER = "counter"
-    #: Is what it is now.
+    #: Current value.
     GAUGE = "gauge"
-    #: How often a value fell into which range.
+    #: Counts of values by range.
     HISTOGRAM = "histogram"
 
 
 Labels = tuple[str, ...]
-"""The values of a metric's labels, in their order."""
+"""Label values in the order of the label names."""
 Key = TypeVar("Key", bound=Labels)
 
 
 class HistogramBuckets(NamedTuple):
-    """A histogram's figures for one set of label values."""
+    """Histogram values for one set of label values."""
 
     #: Upper bounds; one more range reaches to infinity.
     bounds: Sequence[float]
@@ -52,15 +52,15 @@ class HistogramBuckets(NamedTuple):
 class MetricFamily(NamedTuple):
     """One metric with all its label values."""
 
-    #: Its name, counters without ``_total``.
+    #: Name; counters without ``_total``.
     name: str
-    #: What sort of figure it is.
+    #: Type.
     kind: MetricKind
-    #: What it says.
+    #: Help text.
     help: str
-    #: Names of its labels.
+    #: Label names.
     labels: tuple[str, ...]
-    #: Plain figures by label values.
+    #: Values by label values.
     values: Mapping[Labels, float] = {}
     #: Histograms by label values.
     buckets: Mapping[Labels, HistogramBuckets] = {}
@@ -70,28 +70,28 @@ class CounterMetric:
     """A counter with labels."""
 
     def __init__(self, name: str, help_text: str, *labels: str) -> None:
-        """Start at nothing."""
+        """Start empty."""
         self._head = (name, MetricKind.COUNTER, help_text, labels)
-        #: Figures by label values.
+        #: Values by label values.
         self.values: Counter[Labels] = Counter()
 
     def add(self, count: float, *labels: str) -> None:
-        """Count more."""
+        """Increase the counter."""
         if count:
             self.values[labels] += count  # type: ignore[assignment]  # counts may be fractions
 
     def family(self) -> MetricFamily:
-        """The figures as they stand."""
+        """The current values."""
         return MetricFamily(*self._head, values=dict(self.values))
 
 
 class HistogramMetric:
-    """A histogram with labels, fed with arrays."""
+    """A histogram with labels, updated with arrays."""
 
     def __init__(
         self, name: str, help_text: str, bounds: Iterable[float], labels: tuple[str, ...] = ()
     ) -> None:
-        """Start at nothing."""
+        """Start empty."""
         self._head = (name, MetricKind.HISTOGRAM, help_text, labels)
         self._bounds = np.array(tuple(bounds), np.float64)
         self._counts: dict[Labels, npt.NDArray[np.int64]] = {}
@@ -117,7 +117,7 @@ class HistogramMetric:
         return self._counts[labels]
 
     def family(self) -> MetricFamily:
-        """The figures as they stand."""
+        """The current values."""
         bounds = self._bounds.tolist()
         return MetricFamily(
             *self._head,
@@ -131,5 +131,5 @@ class HistogramMetric:
 def gauge(
     name: str, help_text: str, labels: tuple[str, ...], values: Mapping[Key, float]
 ) -> MetricFamily:
-    """Figures that are looked at now."""
+    """Make a family of current values."""
     return MetricFamily(name, MetricKind.GAUGE, help_text, labels, values=dict(values.items()))

@@ -1,1 +1,1 @@
-"""Run records: the history of each pod of a run, in one SQLite file."""
+"""Run records: the history of every pod of a run, in one SQLite file."""

@@ -1,8 +1,8 @@
-"""One run in one SQLite file: every object at its end, where each pod stood, and how it came there.
+"""The record of one run in one SQLite file: final objects, state of each pod, and its history.
 
-Bodies are kept once for all objects that differ by their name alone: the name is cut out of the
-JSON and put back on reading, byte for byte. So ten thousand pods of a hundred templates are a
-hundred bodies. A file appears under its name only when it is complete.
+Objects that differ only in their name share one body: the name is cut out of the JSON and restored
+byte for byte on reading, so ten thousand pods from a hundred templates take a hundred bodies. A
+file gets its final name only when it is complete.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from stretto.base.errors import InputError
 from stretto.control.dispatcher.usage_report import QueueFacts
 from stretto.control.dispatcher.views import UnitViews
 from stretto.explain.records.recorder import Recorder, StepBatch, StepKind
-from stretto.explain.records.steps import NO_NEWS, WakeEvents
+from stretto.explain.records.steps import NO_WAKE_EVENTS, WakeEvents
 from stretto.explain.words.standing import UnitFacts, facts_of, positions, quota_message
 from stretto.state.cluster.cluster import Cluster
 from stretto.state.rows.lifecycle import UnitState
@@ -27,13 +27,13 @@ from stretto.state.work.units import Unit, UnitKind, Units
 from stretto.stores.store import Record, Store
 
 APPLICATION: Final = 0x5374_7275
-"""What marks a file as a run record (``Stru``)."""
+"""Application id of a run record (``Stru``)."""
 SCHEMA: Final = 2
 """Version of the tables below."""
 READABLE: Final = (1, 2)
-"""Versions that can still be read; the first has no news and no names of pods that have gone."""
+"""Readable versions; version 1 has no wake events and no names of deleted pods."""
 _NAME: Final = b"\x00"
-"""Stands for the object's name in a body: JSON text never holds this byte."""
+"""Placeholder for the object's name in a body; JSON text never contains this byte."""
 _NAMED: Final = b'"name":"\x00"'
 _NOWHERE: Final = (None, None, None, None)
 
@@ -57,63 +57,63 @@ PRAGMA user_version = {SCHEMA};
 
 
 class RunFacts(msgspec.Struct, frozen=True):
-    """What is known of a run as a whole."""
+    """Facts about a run."""
 
     #: Name of the record.
     name: str
-    #: What was run: a scenario's file, or a command line.
+    #: Source of the run: a scenario file or a command line.
     source: str
     #: Wall-clock time of the start, RFC 3339.
     started: str
-    #: Seconds it took.
+    #: Duration in seconds.
     seconds: float
-    #: Seed of every draw.
+    #: Seed of the random number generator.
     seed: int
     #: Scheduler shards.
     shards: int
-    #: The profile: a name, or the mapping it was read from.
+    #: The profile: its name, or the mapping it was loaded from.
     profile: str | dict[str, Any]
-    #: Names in a pod's ``schedulerName`` that were answered to.
+    #: Values of ``schedulerName`` that were handled.
     scheduler_names: tuple[str, ...]
-    #: Whether it was ended before it was over.
+    #: Whether the run was interrupted.
     interrupted: bool = False
-    #: Steps of pods that were not kept, because there were too many.
+    #: Pod steps dropped because of the recorder's limit.
     steps_dropped: int = 0
-    #: Files with rules that the profile names; they are never loaded by themselves.
+    #: Plugin files of the profile; they are never loaded automatically.
     plugins: tuple[str, ...] = ()
-    #: How the queues stood.
+    #: Usage of the queues.
     queues: tuple[QueueFacts, ...] = ()
-    #: Figures of the report.
+    #: The report of the run.
     summary: dict[str, Any] = {}
 
 
 class RecordSources(msgspec.Struct, frozen=True):
-    """Where a record's content is taken from, at the end of a run."""
+    """Sources of a record's content at the end of a run."""
 
     #: The objects.
     store: Store
-    #: Pods and nodes as the plane knew them.
+    #: Pods and nodes in the plane's state.
     cluster: Cluster
     #: Units.
     units: Units
-    #: What happened to pods; ``None`` where nobody took notes.
+    #: Steps of pods; ``None`` if nothing was recorded.
     recorder: Recorder | None = None
-    #: Clock time of the start, from which all times count.
+    #: Clock time of the start; all times are relative to it.
     start: float = 0.0
-    #: Why units were given up, by unit.
+    #: Failure messages by unit.
     failures: dict[Unit, str] = {}
-    #: Tells of limits of queues; ``None`` where nobody asked.
+    #: Queue limits; ``None`` if unknown.
     views: UnitViews | None = None
 
 
 class PodStanding(msgspec.Struct, frozen=True):
-    """Where one pod stood."""
+    """State of one pod at the end of a run."""
 
-    #: Number that steps know it by.
+    #: Its number in the steps.
     serial: int
     #: ``PodState``.
     state: int
-    #: Seconds after the start at which it was first seen.
+    #: First seen, in seconds after the start.
     since: float
     #: Its unit's row, or ``None``.
     unit: int | None
@@ -123,10 +123,10 @@ class PodStanding(msgspec.Struct, frozen=True):
 
 
 def write_record(path: Path, facts: RunFacts, parts: RecordSources) -> None:
-    """Write a run's record; the file replaces any of that name, or nothing changes.
+    """Write a run's record atomically; an existing file is replaced.
 
     Raises:
-        InputError: the folder cannot be written, or is full.
+        InputError: the folder is not writable, or the disk is full.
     """
     draft = path.with_name(f".{path.name}.tmp")
     draft.unlink(missing_ok=True)
@@ -142,8 +142,10 @@ def write_record(path: Path, facts: RunFacts, parts: RecordSources) -> None:
     except (sqlite3.Error, OSError) as error:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-        expected = f"a folder with room for the record of the run ({error})"
-        raise InputError(str(path), None, expected, "set STRETTO_STATE to another") from error
+        expected = f"a writable folder with enough space for the record ({error})"
+        raise InputError(
+            str(path), None, expected, "set STRETTO_STATE to another folder"
+        ) from error
 
 
 def _write(connection: sqlite3.Connection, facts: RunFacts, parts: RecordSources) -> None:
@@ -167,8 +169,8 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: RecordSources
     many("INSERT INTO slots VALUES (?, ?)", ((slot, name) for name, slot in names.items()))
     batches = parts.recorder.batches if parts.recorder is not None else ()
     if parts.recorder is not None:
-        many("INSERT INTO news VALUES (?, ?)", [_news(parts.recorder)])
-        many("INSERT INTO gone VALUES (?, ?, ?)", _gone(parts.recorder, parts.cluster))
+        many("INSERT INTO news VALUES (?, ?)", [_wake_events(parts.recorder)])
+        many("INSERT INTO gone VALUES (?, ?, ?)", _deleted_pods(parts.recorder, parts.cluster))
     many(
         "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)",
         (
@@ -178,17 +180,18 @@ def _write(connection: sqlite3.Connection, facts: RunFacts, parts: RecordSources
     )
 
 
-def _news(recorder: Recorder) -> tuple[bytes, bytes]:
-    times, bits = np.array(recorder.wake_events_at, np.float64), np.array(recorder.news, np.int64)
+def _wake_events(recorder: Recorder) -> tuple[bytes, bytes]:
+    times = np.array(recorder.wake_events_at, np.float64)
+    bits = np.array(recorder.wake_event_bits, np.int64)
     return times.tobytes(), bits.tobytes()
 
 
-def _gone(recorder: Recorder, cluster: Cluster) -> Iterator[tuple[int, str, str]]:
-    """Serial, namespace and name of each pod that came and is there no more."""
+def _deleted_pods(recorder: Recorder, cluster: Cluster) -> Iterator[tuple[int, str, str]]:
+    """Serial, namespace and name of each recorded pod that no longer exists."""
     pods = cluster.pods
-    there = pods.serial[pods.rows()]
+    existing = pods.serial[pods.rows()]
     for serials, spaces, names in recorder.names:
-        for place in np.flatnonzero(~np.isin(serials, there)).tolist():
+        for place in np.flatnonzero(~np.isin(serials, existing)).tolist():
             yield int(serials[place]), spaces[place], names[place]
 
 
@@ -209,7 +212,7 @@ def _objects(
 
 
 def _standing(uid: str, parts: RecordSources, units: dict[Unit, int]) -> tuple[Any, ...]:
-    """Where a pod stood; units that say more than "placed" get a number."""
+    """State of a pod; a unit that is more than one placed pod gets a number."""
     pods = parts.cluster.pods
     row = pods.row(uid)
     if row is None:
@@ -223,7 +226,7 @@ def _standing(uid: str, parts: RecordSources, units: dict[Unit, int]) -> tuple[A
 
 
 def _is_plain(unit: Unit) -> bool:
-    """A single pod on its node: there is nothing to say of its unit."""
+    """Whether a unit is a single placed pod, about which there is nothing to report."""
     return unit.kind is UnitKind.POD and unit.state is UnitState.PLACED
 
 
@@ -246,13 +249,13 @@ class RecordFile:
         """Open it.
 
         Raises:
-            InputError: it is no run record, or of another version.
+            InputError: the file is no run record, or of an unsupported version.
         """
         self._path = path
         try:
             self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         except sqlite3.Error as error:
-            raise InputError(str(path), str(error), "the record of a run") from error
+            raise InputError(str(path), str(error), "a run record") from error
         try:
             self._version = self._checked()
         except BaseException:
@@ -260,29 +263,29 @@ class RecordFile:
             raise
 
     def _checked(self) -> int:
-        """The version of the record, if it is one that can be read."""
+        """The version of the record, if it is supported."""
         path = self._path
         try:
             (application,) = self._connection.execute("PRAGMA application_id").fetchone()
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         except sqlite3.Error as error:
-            raise InputError(str(path), str(error), "the record of a run") from error
+            raise InputError(str(path), str(error), "a run record") from error
         if application != APPLICATION or version not in READABLE:
-            found = f"version {version}" if application == APPLICATION else "another file"
-            raise InputError(str(path), found, f"the record of a run, version {SCHEMA}")
+            found = f"version {version}" if application == APPLICATION else "a different file type"
+            raise InputError(str(path), found, f"a run record of version {SCHEMA}")
         return int(version)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
     def facts(self) -> RunFacts:
-        """What is known of the run as a whole."""
+        """Facts about the run."""
         rows = self._rows("SELECT key, value FROM meta")
         return msgspec.convert({k: msgspec.json.decode(v) for k, v in rows}, RunFacts)
 
     def objects(self, kind: Kind) -> Iterator[Record]:
-        """The objects of a kind; pods of one template share one body where that changes nothing."""
+        """The objects of a kind; pods of one template share one body if the text is equal."""
         bodies = dict(self._rows("SELECT id, body FROM bodies"))
         shared: dict[int, bytes] = {}
         rows = self._rows(
@@ -300,19 +303,19 @@ class RecordFile:
             yield Record(kind, namespace, name, uid, version, body, node, annotations)
 
     def pod_standings(self) -> dict[str, PodStanding]:
-        """Where each pod stood, by uid."""
+        """State of each pod by uid."""
         rows = self._rows(
             "SELECT uid, serial, state, since, unit FROM objects WHERE serial IS NOT NULL"
         )
         return {uid: PodStanding(*rest) for uid, *rest in rows}
 
     def unit(self, number: int) -> UnitFacts:
-        """A unit by its row."""
+        """A unit by its number."""
         (text,) = next(iter(self._rows("SELECT facts FROM units WHERE id = ?", number)))
         return msgspec.json.decode(text, type=UnitFacts)
 
     def steps(self, serial: int) -> Iterator[tuple[StepBatch, str]]:
-        """What happened to one pod, in order, each with the node's name or nothing."""
+        """The steps of one pod in order, each with its node's name or an empty string."""
         names = dict(self._rows("SELECT slot, node FROM slots"))
         for batch in self.all_steps():
             for place in np.flatnonzero(batch.serials == serial).tolist():
@@ -320,7 +323,7 @@ class RecordFile:
                 yield batch._replace(serials=_ONE, slots=_NONE), node
 
     def all_steps(self) -> Iterator[StepBatch]:
-        """What happened to all pods, in order."""
+        """The steps of all pods in order."""
         for time, kind, shard, detail, serials, slots in self._rows(
             "SELECT time, kind, shard, detail, serials, slots FROM steps ORDER BY rowid"
         ):
@@ -333,28 +336,28 @@ class RecordFile:
                 np.frombuffer(slots, np.int32),
             )
 
-    def news(self) -> WakeEvents:
-        """Events that may have woken pods."""
-        for times, bits in self._rows("SELECT times, bits FROM news") if self._has_changes else ():
+    def wake_events(self) -> WakeEvents:
+        """Events that may have triggered retries."""
+        for times, bits in self._rows("SELECT times, bits FROM news") if self._has_events else ():
             at, what = np.frombuffer(times, np.float64), np.frombuffer(bits, np.int64)
             return WakeEvents(at.tolist(), what.tolist())
-        return NO_NEWS
+        return NO_WAKE_EVENTS
 
-    def gone(self, pod: str) -> list[int]:
-        """Serials of pods of a name that had gone by the end, the latest last."""
-        if not self._has_changes:
+    def deleted(self, pod: str) -> list[int]:
+        """Serials of deleted pods with a name, the latest last."""
+        if not self._has_events:
             return []
         space, _, name = pod.rpartition("/")
         rows = self._rows("SELECT serial, namespace FROM gone WHERE name = ?", name)
         return sorted(serial for serial, found in rows if not space or found == space)
 
-    def ended_names(self) -> list[str]:
-        """Names of the pods that had gone by the end."""
-        rows = self._rows("SELECT name FROM gone") if self._has_changes else ()
+    def deleted_names(self) -> list[str]:
+        """Names of the deleted pods."""
+        rows = self._rows("SELECT name FROM gone") if self._has_events else ()
         return [name for (name,) in rows]
 
     @property
-    def _has_changes(self) -> bool:
+    def _has_events(self) -> bool:
         return self._version > 1
 
     def _rows(self, query: str, *values: object) -> Iterable[Any]:

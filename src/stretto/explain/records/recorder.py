@@ -1,12 +1,12 @@
-"""What happened to each pod, noted while a plane runs: an observer that keeps columns.
+"""Records what happens to each pod while a plane runs, in columns.
 
     recorder = Recorder(plane.cluster, clock.monotonic(), verdicts=plane.verdicts)
     plane.observers.append(recorder.observe)      # decisions
-    plane.witnesses.append(recorder.witness)      # what came, changed and left
+    plane.witnesses.append(recorder.witness)      # arrivals, changes and deletions
 
-A pod's step costs some bytes and well under a microsecond: a batch is kept as the arrays that the
-plane has anyway, and names are looked up only when somebody asks. Beyond ``STEPS_LIMIT`` further
-steps are counted and not kept, and the record says so.
+A step of a pod costs a few bytes and well under a microsecond: a batch keeps the arrays that the
+plane has anyway, and names are resolved only for output. Steps beyond ``STEPS_LIMIT`` are counted
+but not kept, and the record states how many.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from stretto.state.work.claims import Plan, Verdict
 from stretto.state.work.units import Cure, Setback, SetbackReason
 
 STEPS_LIMIT: Final = 4_000_000
-"""Steps of pods kept: some 50 MB of memory, and the names of pods."""
+"""Maximum number of pod steps kept: about 50 MB of memory, plus the names of pods."""
 
 
 class StepKind(IntEnum):
-    """What happened to pods."""
+    """Kind of a step."""
 
     #: A shard found a node, and the binder granted the claim.
     PLACED = 0
@@ -38,34 +38,34 @@ class StepKind(IntEnum):
     REFUSED = 1
     #: A shard found no node.
     NO_PLACE = 2
-    #: The pods were given up.
+    #: The unit of the pods failed.
     GIVEN_UP = 3
-    #: The pods came.
-    CAME = 4
+    #: The pods were created.
+    ARRIVED = 4
     #: The store shows them bound.
     BOUND = 5
-    #: They had a node, or nearly, and want one again.
+    #: The pods lost their node or their claim and are pending again.
     RELEASED = 6
-    #: They ended or were deleted.
-    LEFT = 7
-    #: A gate, a label or an annotation of them changed while they waited.
+    #: The pods finished or were deleted.
+    ENDED = 7
+    #: A gate, label or annotation of the pending pods changed.
     CHANGED = 8
-    #: A node is kept for them until others have left it.
+    #: A node is nominated for the pods; its victims must terminate first.
     NOMINATED = 9
-    #: They were asked to leave their node for somebody else.
-    ASKED_TO_LEAVE = 10
+    #: The pods were evicted in favour of another pod.
+    PREEMPTED = 10
 
 
 class StepBatch(NamedTuple):
-    """The same thing that happened to many pods at once."""
+    """One step that happened to many pods at once."""
 
     #: Seconds after the start.
     time: float
-    #: What happened.
+    #: Kind of the step.
     kind: StepKind
     #: Number of the shard; -1 for none.
     shard: int
-    #: More about it.
+    #: Details.
     detail: str
     #: int64[pod]: serials of the pods.
     serials: npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ class StepBatch(NamedTuple):
 
 
 class ObservedStep(Protocol):
-    """What a plane tells of one of its steps."""
+    """The observable part of one step of a plane."""
 
     @property
     def now(self) -> float:
@@ -88,22 +88,22 @@ class ObservedStep(Protocol):
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
-        """What the binder said, one a plan."""
+        """The binder's verdict on each plan."""
         ...
 
     @property
     def refusals(self) -> Refusals:
-        """Claims that came back later."""
+        """Claims that the store refused later."""
         ...
 
     @property
     def failed(self) -> Sequence[UnitFailure]:
-        """Units given up."""
+        """Units that failed."""
         ...
 
 
 class BatchNames(NamedTuple):
-    """What pods of one batch are called."""
+    """Names of the pods of one batch."""
 
     #: int64[pod]: their serials.
     serials: npt.NDArray[np.int64]
@@ -117,7 +117,7 @@ _NO_SLOTS: Final[npt.NDArray[np.int32]] = np.zeros(0, np.int32)
 
 
 class Recorder:
-    """Keeps the steps of a plane's pods; ``plane.observers.append(recorder.observe)``."""
+    """Keeps the steps of a plane's pods."""
 
     def __init__(
         self,
@@ -126,39 +126,39 @@ class Recorder:
         limit: int = STEPS_LIMIT,
         verdicts: ClassVerdicts | None = None,
     ) -> None:
-        """Start with nothing.
+        """Start an empty recording.
 
         Args:
-            cluster: whose pods they are.
-            start: clock time from which times count.
-            limit: steps of pods that are kept.
-            verdicts: tells what the nodes say to pods that found none; ``None`` leaves that out.
+            cluster: the cluster of the pods.
+            start: clock time that step times are relative to.
+            limit: maximum number of pod steps kept.
+            verdicts: verdicts of the nodes on unplaced classes; ``None`` omits them.
         """
-        #: What happened, in order.
+        #: The kept batches, in order.
         self.batches: list[StepBatch] = []
-        #: Steps of pods kept.
+        #: Number of pod steps kept.
         self.kept: int = 0
-        #: Steps of pods beyond the limit, which are not kept.
+        #: Number of pod steps beyond the limit, which are dropped.
         self.dropped: int = 0
-        #: What pods are called that may have gone by the end.
+        #: Names of pods, which may be deleted before the end of the run.
         self.names: list[BatchNames] = []
-        #: Seconds after the start of each event that may cure a "no".
+        #: Seconds after the start of each event that may trigger a retry.
         self.wake_events_at: list[float] = []
-        #: What happened then: ``Cure`` bits.
-        self.news: list[int] = []
+        #: ``Cure`` bits of each of these events.
+        self.wake_event_bits: list[int] = []
         self._pods = cluster.pods
         self._start = start
         self._limit = limit
         self._verdicts = verdicts
 
     def witness(self, changes: ClusterChanges, now: float) -> None:
-        """Note a batch of changes of the cluster; ``plane.witnesses.append(recorder.witness)``."""
+        """Record a batch of cluster changes."""
         time = now - self._start
         if changes.departures:
             gone = np.array([each.serial for each in changes.departures], np.int64)
-            self._keep(StepBatch(time, StepKind.LEFT, -1, "", gone, _NO_SLOTS))
+            self._keep(StepBatch(time, StepKind.ENDED, -1, "", gone, _NO_SLOTS))
         if changes.arrivals:
-            self._came(np.array([each.row for each in changes.arrivals], np.int64), time)
+            self._arrived(np.array([each.row for each in changes.arrivals], np.int64), time)
         for kind, rows in (
             (StepKind.BOUND, changes.bound),
             (StepKind.RELEASED, changes.released),
@@ -166,12 +166,12 @@ class Recorder:
         ):
             if rows:
                 self._note(time, kind, -1, np.array(rows, np.int64))
-        if changes.cures and len(self.news) < self._limit:
+        if changes.cures and len(self.wake_event_bits) < self._limit:
             self.wake_events_at.append(time)
-            self.news.append(int(changes.cures))
+            self.wake_event_bits.append(int(changes.cures))
 
-    def _came(self, rows: npt.NDArray[np.int64], time: float) -> None:
-        """Pods came: their names must outlive them."""
+    def _arrived(self, rows: npt.NDArray[np.int64], time: float) -> None:
+        """Record new pods with their names, which must outlive the pods."""
         pods, listed = self._pods, rows.tolist()
         if self.kept + len(listed) <= self._limit:
             spaces = [pods.namespace[row] for row in listed]
@@ -179,11 +179,11 @@ class Recorder:
                 BatchNames(pods.serial[rows], spaces, [pods.name[row] for row in listed])
             )
         gated = pods.state[rows] == PodState.GATED
-        self._note(time, StepKind.CAME, -1, rows[~gated])
-        self._note(time, StepKind.CAME, -1, rows[gated], detail="gated")
+        self._note(time, StepKind.ARRIVED, -1, rows[~gated])
+        self._note(time, StepKind.ARRIVED, -1, rows[gated], detail="gated")
 
     def observe(self, step: ObservedStep) -> None:
-        """Note one step of the plane."""
+        """Record one step of the plane."""
         time = step.now - self._start
         for plan, verdict in zip(step.plans, step.verdicts, strict=True):
             if len(verdict.granted):
@@ -199,16 +199,16 @@ class Recorder:
             self._note(time, StepKind.GIVEN_UP, -1, rows, detail=failure.message)
 
     def _nominated(self, time: float, plan: Plan, verdict: Verdict) -> None:
-        """Nodes are kept for pods, and others asked to leave them."""
+        """Record nominations and the evictions that they require."""
         self._note(time, StepKind.NOMINATED, plan.shard, verdict.nominated)
         granted = set(verdict.nominated.tolist())
-        for wanted in plan.preemptions:
-            claims = plan.units[wanted.claims]
+        for preemption in plan.preemptions:
+            claims = plan.units[preemption.claims]
             rows = plan.rows[claims.start : claims.stop].tolist()
-            if granted.issuperset(rows) and rows and wanted.victims:
-                victims = np.array(wanted.victims, np.int64)
+            if granted.issuperset(rows) and rows and preemption.victims:
+                victims = np.array(preemption.victims, np.int64)
                 detail = self._pods.key(rows[0])
-                self._note(time, StepKind.ASKED_TO_LEAVE, plan.shard, victims, detail=detail)
+                self._note(time, StepKind.PREEMPTED, plan.shard, victims, detail=detail)
 
     def _refused(self, time: float, shard: int, refusals: Refusals) -> None:
         for _, rows, cause in refusals:
@@ -216,27 +216,27 @@ class Recorder:
             self._note(time, StepKind.REFUSED, shard, found, detail=cause.value)
 
     def _set_back(self, now: float, shard: int, setbacks: Sequence[Setback]) -> None:
-        """Pods of one plan that found no node, by their class and what could cure them."""
+        """Record the unplaced pods of one plan, grouped by class and retry events."""
         alike: dict[tuple[Cure, int, int, str], list[int]] = {}
         for setback in setbacks:
             if setback.why is SetbackReason.NO_PLACE:
-                words = setback.messages[0] if setback.messages else ""
-                key = (setback.cures, setback.class_id, setback.unit.still_needed, words)
+                message = setback.messages[0] if setback.messages else ""
+                key = (setback.cures, setback.class_id, setback.unit.still_needed, message)
                 alike.setdefault(key, []).extend(setback.rows)
-        for (cures, class_id, needed, words), rows in alike.items():
+        for (cures, class_id, needed, message), rows in alike.items():
             found = np.array(rows, np.int64)
-            detail = f"{int(cures)} {words or self._said(class_id, needed, now)}".strip()
+            detail = f"{int(cures)} {message or self._verdict(class_id, needed, now)}".strip()
             self._note(now - self._start, StepKind.NO_PLACE, shard, found, detail=detail)
 
-    def _said(self, class_id: int, needed: int, now: float) -> str:
-        """What the nodes say to a class of which so many are needed, where they may be asked."""
-        said = self._verdicts.of(class_id, now) if self._verdicts and class_id >= 0 else None
-        if said is None or not said.available:
-            return said.message if said is not None else ""
+    def _verdict(self, class_id: int, needed: int, now: float) -> str:
+        """Verdict of the nodes on a class of which ``needed`` pods must start together."""
+        verdict = self._verdicts.of(class_id, now) if self._verdicts and class_id >= 0 else None
+        if verdict is None or not verdict.available:
+            return verdict.message if verdict is not None else ""
         if needed < 2:
             return ""
-        room = f"{said.available}/{said.total} nodes are available"
-        return f"{room}, and not for {needed} pods together."
+        available = f"{verdict.available}/{verdict.total} nodes are available"
+        return f"{available}, but not for {needed} pods together."
 
     def _note(
         self, time: float, kind: StepKind, shard: int, rows: npt.NDArray[np.int64], detail: str = ""
@@ -246,7 +246,7 @@ class Recorder:
         self._keep(StepBatch(time, kind, shard, detail, self._pods.serial[rows], slots))
 
     def _keep(self, batch: StepBatch) -> None:
-        """Keep a batch, as long as there is room."""
+        """Keep a batch unless the limit is reached."""
         count = len(batch.serials)
         if self.kept + count > self._limit:
             self.dropped += count

@@ -1,7 +1,7 @@
-"""The folder of run records: names, the latest, and how many are kept.
+"""The folder of run records: names, lookup and retention.
 
-Records lie under ``$STRETTO_STATE``, else ``$XDG_STATE_HOME/stretto``, else
-``~/.local/state/stretto``; never in the folder where a command is started.
+Records are stored under ``$STRETTO_STATE``, else ``$XDG_STATE_HOME/stretto``, else
+``~/.local/state/stretto``; never in the working directory.
 """
 
 import os
@@ -14,14 +14,14 @@ from stretto.base.errors import NotFoundError
 from stretto.explain.words.nearest import nearest
 
 KEPT: Final = 50
-"""Records kept: some weeks of work, and at one or two MB each nothing a disk would notice."""
+"""Number of records kept; a record takes one or two MB."""
 SUFFIX: Final = ".sqlite"
 _STAMP: Final = len("20060102-150405")
-"""Characters of a name that say when the run began."""
+"""Length of the start time in a name."""
 
 
 def default_folder() -> Path:
-    """Where records lie when nobody says otherwise."""
+    """The folder of records by default."""
     if state := os.environ.get("STRETTO_STATE"):
         return Path(state) / "runs"
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
@@ -32,8 +32,8 @@ class RunRecords:
     """Run records in one folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Records of a folder, by default the user's own; it need not exist yet."""
-        #: Where they lie.
+        """Use a folder, by default the user's own; it need not exist yet."""
+        #: The folder.
         self.folder = folder or default_folder()
 
     def names(self) -> list[str]:
@@ -41,7 +41,7 @@ class RunRecords:
         return [path.name.removesuffix(SUFFIX) for path in self._paths()]
 
     def new(self, title: str, started: str) -> Path:
-        """The path of a new record, named after its start (RFC 3339) and what was run.
+        """The path of a new record, named after its start (RFC 3339) and its title.
 
         Raises:
             OSError: the folder cannot be made.
@@ -58,16 +58,16 @@ class RunRecords:
         return self.folder / f"{name}{SUFFIX}"
 
     def find(self, name: str = "") -> Path:
-        """The record of a name, of the end of a name, or the latest; a path is taken as it is.
+        """The record with a name or the end of a name, or the latest; a path is returned as it is.
 
         Raises:
-            NotFoundError: there is none; the nearest names are told.
+            NotFoundError: no such record; the message lists similar names.
         """
         if "/" in name and Path(name).is_file():
             return Path(name)
         names = self.names()
         if not names:
-            hint = "make one: stretto run SCENARIO.yaml"
+            hint = "create one: stretto run SCENARIO.yaml"
             raise NotFoundError("a run record", f"none in {self.folder}", hint)
         if not name or name == "latest":
             return self.path(names[0])
@@ -75,22 +75,22 @@ class RunRecords:
         if matching:
             return self.path(matching[0])
         known = nearest(name, names) or names[:3]
-        raise NotFoundError(f"run {name!r}", f"there are {', '.join(known)}")
+        raise NotFoundError(f"run {name!r}", f"existing records: {', '.join(known)}")
 
-    def prune(self, kept: int = KEPT) -> None:
-        """Remove all but the latest; what cannot be removed stays."""
-        for path in list(self._paths())[kept:]:
+    def prune(self, keep: int = KEPT) -> None:
+        """Delete all but the latest records; files that cannot be deleted stay."""
+        for path in list(self._paths())[keep:]:
             try:
                 path.unlink()
             except OSError:
                 continue
 
     def _paths(self) -> Iterable[Path]:
-        """Files by age, the latest first; of equal times the one with the higher number."""
+        """Files by age, the latest first; at equal times the higher number first."""
         found = [p for p in self.folder.glob(f"*{SUFFIX}") if not p.name.startswith(".")]
         return sorted(found, key=_age, reverse=True)
 
 
 def _age(path: Path) -> tuple[int, str, int, str]:
-    """What to sort by; times of files may be coarser than two short runs are apart."""
+    """Sort key; file times may be coarser than the interval between two short runs."""
     return path.stat().st_mtime_ns, path.name[:_STAMP], len(path.name), path.name

@@ -1,4 +1,4 @@
-"""Objects of a store or of a record, read into a cluster anew: books that owe nothing to others."""
+"""Builds a cluster from the objects of a store or of a record, independent of any plane."""
 
 from collections.abc import Callable, Iterable
 
@@ -18,12 +18,12 @@ from stretto.stores.store import EventType, Record, WatchEvent
 
 
 def added_events(records: Iterable[Record]) -> list[WatchEvent]:
-    """Records as events of objects that come."""
+    """Records as ADDED events."""
     return [WatchEvent(EventType.ADDED, record) for record in records]
 
 
 def read_into(cluster: Cluster, objects: Callable[[Kind], Iterable[Record]]) -> None:
-    """All that the books are made of into an empty cluster, each kind before those that need it."""
+    """Apply the objects to an empty cluster, each kind before the kinds that depend on it."""
     ingest = Ingest(cluster)
     ingest.priorities(added_events(objects(PRIORITY_CLASS)))
     ingest.nodes(added_events(objects(NODE)))

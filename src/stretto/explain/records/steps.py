@@ -1,4 +1,4 @@
-"""The steps of a pod's life in words, each with its cause, from what a recorder kept."""
+"""The steps of a pod's life as text, each with its cause, from the batches of a recorder."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from stretto.explain.records.recorder import StepBatch, StepKind
-from stretto.explain.words.standing import event_names
+from stretto.explain.words.standing import joined, retry_condition
 from stretto.state.work.units import Cure
 
 
@@ -19,14 +19,14 @@ class StepFact(msgspec.Struct, frozen=True):
     #: What happened: ``seen``, ``no place``, ``woken``, ``placed``, ``nominated``, ``refused``,
     #: ``bound``, ``preempted``, ``released``, ``changed``, ``given up`` or ``left``.
     step: str
-    #: More about it, for people.
+    #: Details for people.
     detail: str
-    #: Why it happened, or what it led to; empty where that is plain.
+    #: Cause or consequence; empty if evident.
     cause: str = ""
 
 
 class WakeEvents(NamedTuple):
-    """Events of the cluster that may wake pods."""
+    """Cluster events that may trigger a retry."""
 
     #: Seconds after the start, ascending.
     at: Sequence[float]
@@ -34,123 +34,124 @@ class WakeEvents(NamedTuple):
     bits: Sequence[int]
 
 
-NO_NEWS: Final = WakeEvents((), ())
-_HOLDS: Final = {
+NO_WAKE_EVENTS: Final = WakeEvents((), ())
+FAILED_STEPS: Final = ("no place", "refused")
+"""Steps that are failed placement attempts."""
+_SEEN: Final = "first seen by the scheduler"
+_GONE: Final = "a deleted node"
+_HAS_CLAIM: Final = {
     StepKind.PLACED: True,
     StepKind.NOMINATED: True,
     StepKind.REFUSED: False,
     StepKind.RELEASED: False,
 }
-"""Whether a pod has a claim of ours after a step."""
-_HAPPENED: Final = {
-    Cure.NODE_ADDED: "a node joined",
+"""Whether a pod has a placement claim of this scheduler after a step."""
+_EVENTS: Final = {
+    Cure.NODE_ADDED: "a node was added",
     Cure.NODE_GREW: "a node grew",
-    Cure.NODE_LABELS: "labels of a node changed",
-    Cure.NODE_TAINTS: "taints of a node changed, or it was uncordoned",
-    Cure.POD_LEFT: "room was given back on a node",
-    Cure.POD_PLACED: "a pod came to a node",
-    Cure.POD_LABELS: "labels of a pod changed",
-    Cure.POD_CHANGED: "a pod was changed",
+    Cure.NODE_LABELS: "node labels changed",
+    Cure.NODE_TAINTS: "node taints or cordons changed",
+    Cure.POD_LEFT: "capacity was freed on a node",
+    Cure.POD_PLACED: "a pod was placed",
+    Cure.POD_LABELS: "pod labels changed",
+    Cure.POD_CHANGED: "a pod changed",
     Cure.GROUP_CHANGED: "a PodGroup changed",
-    Cure.VOLUME_CHANGED: "a volume came or changed",
+    Cure.VOLUME_CHANGED: "a volume was added or changed",
     Cure.QUEUE_CHANGED: "a queue changed",
 }
-"""Events that wake a waiting pod, once they have happened."""
+"""Past events that triggered a retry, as text."""
 
 
-def told(steps: Iterable[tuple[StepBatch, str]], news: WakeEvents = NO_NEWS) -> Iterator[StepFact]:
-    """What happened to one pod, in words.
+def step_facts(
+    steps: Iterable[tuple[StepBatch, str]], wake_events: WakeEvents = NO_WAKE_EVENTS
+) -> Iterator[StepFact]:
+    """Convert the steps of one pod to text.
 
     Args:
-        steps: its steps in order, each with the node's name or nothing.
-        news: events that may have woken it between two attempts.
+        steps: its steps in order, each with the node's name or an empty string.
+        wake_events: events that may have triggered a retry between two attempts.
     """
-    asleep: tuple[float, int] | None = None
+    declined: tuple[float, int] | None = None
     placed = False
     for batch, node in steps:
-        if batch.kind is StepKind.CAME:
-            yield _came(batch)
+        if batch.kind is StepKind.ARRIVED:
+            yield _arrived(batch)
             continue
-        tried = batch.kind in (StepKind.PLACED, StepKind.NO_PLACE, StepKind.NOMINATED)
-        if asleep is not None and tried:
-            yield from _woken(asleep, batch.time, news)
-            asleep = None
+        attempted = batch.kind in (StepKind.PLACED, StepKind.NO_PLACE, StepKind.NOMINATED)
+        if declined is not None and attempted:
+            yield from _woken(declined, batch.time, wake_events)
+            declined = None
         if batch.kind is StepKind.NO_PLACE:
             fact, cures = _declined(batch)
-            asleep = batch.time, cures
+            declined = batch.time, cures
             yield fact
         elif batch.kind is StepKind.BOUND:
             yield _bound(batch, node, ours=placed)
         else:
             yield _plain(batch, node)
-        if batch.kind in _HOLDS:
-            placed = _HOLDS[batch.kind]
+        if batch.kind in _HAS_CLAIM:
+            placed = _HAS_CLAIM[batch.kind]
 
 
-def _came(batch: StepBatch) -> StepFact:
+def _arrived(batch: StepBatch) -> StepFact:
     if batch.detail == "gated":
-        return StepFact(batch.time, "seen", "the pod came", "a scheduling gate held it")
-    return StepFact(batch.time, "seen", "the pod came")
+        return StepFact(batch.time, "seen", _SEEN, "held by a scheduling gate")
+    return StepFact(batch.time, "seen", _SEEN)
 
 
 def _declined(batch: StepBatch) -> tuple[StepFact, int]:
-    """An attempt that found no node, with the events that it then waited for."""
+    """A failed attempt, with the ``Cure`` bits of the events that trigger a retry."""
     bits, _, message = batch.detail.partition(" ")
     cures = int(bits or 0)
-    words = event_names(cures)
-    waits = f"it sleeps until {_or(words)}" if words else "it is tried again after a delay"
-    said = f": {message}" if message else ""
-    return StepFact(
-        batch.time, "no place", f"shard {batch.shard} found no node{said}", waits
-    ), cures
+    condition = retry_condition(cures)
+    cause = f"retried {condition}" if condition else "retried after a back-off"
+    detail = f"shard {batch.shard} found no node{': ' * bool(message)}{message}"
+    return StepFact(batch.time, "no place", detail, cause), cures
 
 
-def _woken(asleep: tuple[float, int], until: float, news: WakeEvents) -> Iterator[StepFact]:
-    """What woke it: the last event before the next attempt that could cure its "no"."""
-    since, cures = asleep
-    place = bisect_left(news.at, until)
-    while place < len(news.at) and news.at[place] <= until:
+def _woken(
+    declined: tuple[float, int], until: float, wake_events: WakeEvents
+) -> Iterator[StepFact]:
+    """What triggered the retry: the last relevant event before the next attempt."""
+    since, cures = declined
+    place = bisect_left(wake_events.at, until)
+    while place < len(wake_events.at) and wake_events.at[place] <= until:
         place += 1
-    while place > 0 and news.at[place - 1] >= since:
+    while place > 0 and wake_events.at[place - 1] >= since:
         place -= 1
-        bits = news.bits[place] & cures
+        bits = wake_events.bits[place] & cures
         if bits:
-            words = [text for bit, text in _HAPPENED.items() if bits & bit]
-            yield StepFact(news.at[place], "woken", _or(words, "and"))
+            texts = [text for bit, text in _EVENTS.items() if bits & bit]
+            yield StepFact(wake_events.at[place], "woken", joined(texts, "and"))
             return
-    yield StepFact(until, "woken", "its delay was over, or it was looked at again to be safe")
+    yield StepFact(until, "woken", "back-off expired, or periodic retry")
 
 
 def _bound(batch: StepBatch, node: str, *, ours: bool) -> StepFact:
-    where = node or "a node that is gone"
+    node_name = node or _GONE
     if ours:
-        return StepFact(batch.time, "bound", f"the store shows it on {where}")
-    return StepFact(batch.time, "bound", f"on {where}", "somebody else bound it")
+        return StepFact(batch.time, "bound", f"bind confirmed on {node_name}")
+    return StepFact(batch.time, "bound", f"on {node_name}", "bound by another component")
 
 
 def _plain(batch: StepBatch, node: str) -> StepFact:
-    """A step that needs no more than its own batch."""
+    """A step described by its own batch alone."""
     time, by = batch.time, f"shard {batch.shard}"
     if batch.kind is StepKind.PLACED:
-        return StepFact(time, "placed", f"on {node or 'a node that is gone'} by {by}")
+        return StepFact(time, "placed", f"on {node or _GONE} by {by}")
     if batch.kind is StepKind.REFUSED:
-        whose = f"the claim of {by}" if batch.shard >= 0 else "the claim"
-        return StepFact(time, "refused", f"{whose}: {batch.detail}", "it is tried again")
+        owner = f"the claim of {by}" if batch.shard >= 0 else "the claim"
+        return StepFact(time, "refused", f"{owner}: {batch.detail}", "retried")
     if batch.kind is StepKind.GIVEN_UP:
         return StepFact(time, "given up", batch.detail)
     if batch.kind is StepKind.NOMINATED:
-        kept = f"{node or 'a node that is gone'} is kept for it by {by}"
-        return StepFact(time, "nominated", kept, "others must leave that node first")
-    if batch.kind is StepKind.ASKED_TO_LEAVE:
-        why = f"{batch.detail} needs the room and has a higher priority"
-        return StepFact(time, "preempted", "it was asked to leave its node", why)
+        detail = f"{by} nominated {node or _GONE}"
+        return StepFact(time, "nominated", detail, "the victims must terminate first")
+    if batch.kind is StepKind.PREEMPTED:
+        why = f"{batch.detail} needs the capacity and has a higher priority"
+        return StepFact(time, "preempted", "evicted from its node", why)
     if batch.kind is StepKind.RELEASED:
-        return StepFact(time, "released", "it wants a node again", "its node or its claim was lost")
+        return StepFact(time, "released", "pending again", "its node or its claim was lost")
     if batch.kind is StepKind.CHANGED:
-        return StepFact(time, "changed", "a gate, a label or an annotation of it changed")
-    return StepFact(time, "left", "it ended or was deleted")
-
-
-def _or(words: Sequence[str], last: str = "or") -> str:
-    """Words as a list in a sentence."""
-    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+        return StepFact(time, "changed", "a scheduling gate, label or annotation changed")
+    return StepFact(time, "left", "finished or deleted")

@@ -1,4 +1,4 @@
-"""Why nobody's leaving would help a pod: a node for each reason, and the pods that stay there."""
+"""Why preemption does not help a pod: one node per reason, with the pods that are not evicted."""
 
 from typing import Final
 
@@ -9,35 +9,35 @@ from stretto.framework.preemption.explain import GuardedExample, preemption_word
 from stretto.state.victims.budgets import BudgetLedger
 
 NAMED: Final = 3
-"""Pods that are named; of the others it is said how many they are."""
+"""Pods listed by name; further pods are only counted."""
 
 
 class HeldFacts(msgspec.Struct, frozen=True):
-    """A node on which a preemption is forbidden by pods that stay."""
+    """A node on which preemption is blocked by pods that must stay."""
 
-    #: What forbids it.
+    #: Why preemption is blocked.
     reason: str
     #: The node.
     node: str
-    #: The pods, the first few by name.
+    #: The first few of the pods, as ``namespace/name``.
     pods: tuple[str, ...]
-    #: How many they are.
+    #: Number of pods.
     count: int
 
 
 class PreemptionFacts(msgspec.Struct, frozen=True):
-    """What forbids that others leave for a pod."""
+    """Why no eviction would help a pod."""
 
-    #: As kube-scheduler's events say it.
+    #: Text in the form of kube-scheduler's events.
     message: str
-    #: (reason, nodes), the most frequent first.
+    #: (reason, number of nodes), the most frequent first.
     nodes: tuple[tuple[str, int], ...]
-    #: One node for each reason that pods are which stay.
+    #: One node for each reason that concerns specific pods.
     held: tuple[HeldFacts, ...] = ()
 
 
 def forbidden_preemption(scene: Scene, row: int) -> PreemptionFacts | None:
-    """Why preemption does not help; kube-scheduler's own rules say it in their own words."""
+    """Why preemption does not help; ``None`` if it may, or if kube-scheduler's own rules decide."""
     if scene.profile.exact:
         return None
     now = float(scene.cluster.pods.since[: scene.cluster.pods.length].max(initial=0.0))
@@ -49,7 +49,7 @@ def forbidden_preemption(scene: Scene, row: int) -> PreemptionFacts | None:
 
 
 def _held(scene: Scene, example: GuardedExample) -> HeldFacts:
-    """An example in names."""
+    """Resolve an example to names."""
     cluster = scene.cluster
     names = sorted(cluster.pods.key(row) for row in example.rows)
     node = cluster.nodes.names[example.slot]

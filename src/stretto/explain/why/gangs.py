@@ -1,6 +1,6 @@
-"""How far a gang would come now: how many waiting pods fit together, and what the next lacks.
+"""How much of a gang fits now: how many pending pods fit together, and what the next one lacks.
 
-The pods are placed by the profile's own kernels on a private snapshot, one after another.
+The profile's kernels place the pods one after another on a private snapshot.
 """
 
 from typing import Final
@@ -19,30 +19,30 @@ from stretto.framework.engine.runtime import Runtime
 from stretto.framework.placers import PlacerFactory
 
 TRIED: Final = 512
-"""Members that are tried: enough for a sentence, and at 20,000 nodes still quick."""
+"""Upper bound of the members tried, so that 20,000 nodes stay fast."""
 
 
 class GangFacts(msgspec.Struct, frozen=True):
-    """A gang as it would fit now."""
+    """How much of a gang fits now."""
 
     #: Pods that must still be placed together.
     needed: int
-    #: Waiting pods that were tried.
+    #: Pending pods that were tried.
     tried: int
-    #: Of them, how many fit together now.
+    #: Number of them that fit together now.
     fitting: int
-    #: How many would fit on the whole cluster if it were empty.
+    #: Number of them that would fit on the whole cluster if it were empty.
     fitting_if_empty: int
-    #: The first member that finds no node beside the others, as ``namespace/name``; empty for none.
+    #: The first member that does not fit after the others, as ``namespace/name``; empty for none.
     next_pod: str
-    #: The node that comes closest for it, and what is missing there; ``None`` where all fit.
+    #: The node closest to fitting it, with the shortage; ``None`` if all fit.
     next_lacks: NearFacts | None
-    #: What would help.
+    #: Remedies.
     cures: tuple[Remedy, ...]
 
 
 def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
-    """How far a pod's gang would come; ``None`` where nothing must start together."""
+    """How much of a pod's gang fits; ``None`` if no pods must start together."""
     if unit is None or not unit.is_gang or unit.min_member is None or not unit.still_needed:
         return None
     rows = scene.notes.members(row)[:TRIED]
@@ -76,31 +76,31 @@ def gang_of(scene: Scene, row: int, unit: UnitFacts | None) -> GangFacts | None:
 
 
 def _fit_when_empty(scene: Scene, row: int, most: int) -> int:
-    """How many pods of the same class an empty cluster would hold, up to ``most``."""
+    """How many pods of the same class fit on an empty cluster, up to ``most``."""
     pod = scene.cluster.classes[int(scene.cluster.pods.class_id[row])]
     view = scene.view()
     columns = view.columns
     slots = scene.cluster.nodes.live_slots()
     allowed = Inquiry(scene.rules(row)[0], pod, view, slots)
     here = slots[~allowed.never]
-    room = np.full(len(here), most, np.int64)
+    capacity = np.full(len(here), most, np.int64)
     ledger = columns.ledger
     for column, amount in pod.requests:
         if amount > 0:
-            room = np.minimum(room, ledger.alloc[here, column] // amount)
+            capacity = np.minimum(capacity, ledger.alloc[here, column] // amount)
     for number, request in enumerate(pod.devices):
         kind = ledger.devices.kind_number(request.kind)
         models = ledger.devices.model_mask(request.models)
-        right = (columns.device_kind[here] == kind) & (
+        usable = (columns.device_kind[here] == kind) & (
             (np.int64(models) >> columns.device_model[here].astype(np.int64)) & 1 == 1
         )
         each = request.count if request.milli == 1000 else 1
         share = 1 if request.milli == 1000 else 1000 // request.milli
-        room = np.minimum(room, right.sum(axis=1) * share // each)
+        capacity = np.minimum(capacity, usable.sum(axis=1) * share // each)
         del number
     if pod.ports:
-        room = np.minimum(room, 1)
-    return min(most, int(room.sum()))
+        capacity = np.minimum(capacity, 1)
+    return min(most, int(capacity.sum()))
 
 
 def _cures(unit: UnitFacts, fitting: int, near: NearFacts | None) -> list[Remedy]:
@@ -112,9 +112,9 @@ def _cures(unit: UnitFacts, fitting: int, near: NearFacts | None) -> list[Remedy
         )
     if 0 < unit.placed + fitting < (unit.min_member or 0):
         fewer = unit.placed + fitting
-        sentence = f"A minMember of {fewer} instead of {unit.min_member} would start now."
+        sentence = f"Setting minMember to {fewer} instead of {unit.min_member} would start it now."
         found.append(Remedy("gang", sentence, amount=fewer))
     found.append(
-        Remedy("event", f"{format_count(unit.still_needed, 'pod')} must find room at one time.")
+        Remedy("event", f"{format_count(unit.still_needed, 'pod')} must fit at the same time.")
     )
     return found

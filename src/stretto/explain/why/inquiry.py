@@ -1,8 +1,8 @@
-"""One class asked of every node: which rules refuse it where, and how far each node is from it.
+"""One class evaluated on every node: the rules that refuse it, and how far each node is off.
 
-``framework.engine.diagnosis`` gives kube-scheduler's sentence, each node under its first refusal.
-Here every refusal of every node is kept as a mask, so that overlaps, the nearest nodes and what
-stands alone in the way can be read off.
+``framework.engine.diagnosis`` counts each node under its first refusal, as kube-scheduler does.
+This module keeps every refusal of every node as a mask, from which overlaps, the nearest nodes
+and sole obstacles are derived.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,60 +22,60 @@ from stretto.state.classes.table import PodClass
 from stretto.state.rows.devices import WHOLE
 
 VOLUMES: Final = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
-"""Rules that are about a pod's volumes."""
+"""Rules about the volumes of a pod."""
 BETWEEN: Final = ("PodTopologySpread", "InterPodAffinity")
-"""Rules between pods."""
+"""Inter-pod rules."""
 _PINS: Final = ("NodeAffinity", "NodeName")
-"""Rules that say which nodes are meant."""
+"""Rules that select nodes."""
 OVERLAPS: Final = 5
-"""Commonest combinations of reasons that are listed."""
+"""Most frequent combinations of reasons that are listed."""
 
 
 class RefusedBy(NamedTuple):
-    """One reason, and where it holds."""
+    """One reason and the nodes it applies to."""
 
     #: The rule.
     rule: FilterRule
     #: Text in Kubernetes' form.
     reason: str
-    #: bool[k]: nodes that it holds for.
+    #: bool[k]: nodes it applies to.
     mask: BoolArray
-    #: Whether removing pods could cure it.
+    #: Whether evicting pods could resolve it.
     resolvable: bool
-    #: The rule said "nowhere" before it looked at any node.
+    #: Whether the rule excluded every node in its prefilter step.
     nowhere: bool = False
 
 
 class ReasonFacts(msgspec.Struct, frozen=True):
-    """How many nodes are refused for one reason, alone or among others."""
+    """How many nodes are refused for one reason, alone or together with others."""
 
     #: Text in Kubernetes' form.
     reason: str
     #: Name of the rule.
     plugin: str
-    #: Nodes that it holds for.
+    #: Nodes it applies to.
     nodes: int
-    #: Nodes where nothing else stands in the way.
+    #: Nodes where it is the only reason.
     alone: int
-    #: Whether removing pods could cure it.
+    #: Whether evicting pods could resolve it.
     resolvable: bool
 
 
 class Overlap(msgspec.Struct, frozen=True):
-    """Reasons that hold together."""
+    """Reasons that apply together."""
 
     #: The reasons.
     reasons: tuple[str, ...]
-    #: Nodes where exactly these hold.
+    #: Nodes to which exactly these reasons apply.
     nodes: int
 
 
 class LackFacts(msgspec.Struct, frozen=True):
-    """What one node has too little of."""
+    """A resource of which one node has too little."""
 
     #: Name of the resource.
     resource: str
-    #: Exact amount asked for.
+    #: Exact requested amount.
     asked: int
     #: Exact amount free.
     free: int
@@ -84,55 +84,57 @@ class LackFacts(msgspec.Struct, frozen=True):
 
 
 class NearFacts(msgspec.Struct, frozen=True):
-    """A node that refuses, with all that stands in the way there."""
+    """A node that refuses the pod, with everything against it."""
 
     #: Its name.
     node: str
     #: Every reason against it.
     reasons: tuple[str, ...]
-    #: What it has too little of.
+    #: Resources of which it has too little.
     lacks: tuple[LackFacts, ...]
-    #: Whether it could hold the pod if it were empty.
+    #: Whether it is large enough when empty.
     resolvable: bool
-    #: Each reason as it is on this node: the label that is wanted, the taint that is not borne.
+    #: Each reason in the terms of this node: the wanted label, the untolerated taint.
     words: tuple[str, ...] = ()
 
 
 class Inquiry:
-    """What all nodes say to one class."""
+    """The verdicts of all nodes on one class."""
 
     def __init__(
         self, rules: Sequence[FilterRule], pod: PodClass, view: View, slots: SlotArray
     ) -> None:
-        """Ask every filter about these slots (all live ones, mostly)."""
+        """Evaluate every filter on these slots (usually all live ones)."""
         self._rules = rules
         #: The class.
         self.pod = pod
-        #: What the rules looked at.
+        #: State that the rules read.
         self.view = view
-        #: int64[k]: the slots asked about.
+        #: int64[k]: the evaluated slots.
         self.slots = slots
         #: Every reason of every rule.
         self.refused: list[RefusedBy] = []
         for rule in rules:
-            self._ask(rule)
-        #: int32[k]: reasons against each node.
+            self._evaluate(rule)
+        #: int32[k]: number of reasons against each node.
         self.against: npt.NDArray[np.int32] = np.zeros(len(slots), np.int32)
         for each in self.refused:
             self.against += each.mask
-        #: bool[k]: nodes that would refuse it even if they were empty.
+        #: bool[k]: nodes that refuse the pod even when empty.
         self.never: BoolArray = self._any([each for each in self.refused if not each.resolvable])
 
-    def _ask(self, rule: FilterRule) -> None:
+    def _evaluate(self, rule: FilterRule) -> None:
         pod, view, slots = self.pod, self.view, self.slots
         answer = rule.prepare(pod, view)
         if isinstance(answer, Fail):
             everywhere = np.ones(len(slots), np.bool_)
             self.refused.append(RefusedBy(rule, answer.reason, everywhere, False, True))
         elif rule.signature(pod) is not None:
-            for said in rule.refusals(pod, view, slots):
-                if said.mask.any():
-                    self.refused.append(RefusedBy(rule, said.reason, said.mask, said.resolvable))
+            for refusal in rule.refusals(pod, view, slots):
+                if refusal.mask.any():
+                    self.refused.append(
+                        RefusedBy(rule, refusal.reason, refusal.mask, refusal.resolvable)
+                    )
 
     # ------------------------------------------------------------ masks
 
@@ -143,20 +145,20 @@ class Inquiry:
         return passes
 
     def allowed(self) -> BoolArray:
-        """bool[k]: nodes that the rules on node objects allow, whatever room they have."""
+        """bool[k]: nodes that the node rules allow, whatever their capacity."""
         return ~self._any([each for each in self.refused if each.rule.SCOPE is Scope.STATIC])
 
     def fits_when_empty(self) -> BoolArray:
-        """bool[k]: nodes that could hold it empty, its volumes and other pods aside."""
+        """bool[k]: nodes that are large enough when empty, ignoring volumes and inter-pod rules."""
         never = [each for each in self.refused if not each.resolvable]
         return ~self._any([e for e in never if e.rule.NAME not in (*VOLUMES, *BETWEEN)])
 
     def refused_by(self, names: Collection[str]) -> BoolArray:
-        """bool[k]: nodes that some rules refuse."""
+        """bool[k]: nodes that any of the named rules refuses."""
         return self._any([each for each in self.refused if each.rule.NAME in names])
 
     def without(self, left_out: Sequence[RefusedBy]) -> BoolArray:
-        """bool[k]: nodes that would allow it if some reasons did not hold."""
+        """bool[k]: nodes that would fit if some reasons did not apply."""
         ignored = {id(each) for each in left_out}
         return ~self._any([each for each in self.refused if id(each) not in ignored])
 
@@ -166,14 +168,14 @@ class Inquiry:
             mask |= each.mask
         return mask
 
-    # ------------------------------------------------------------ what people read
+    # ------------------------------------------------------------ output for people
 
     def message(self) -> str:
-        """kube-scheduler's sentence: each node under the first rule that refuses it."""
+        """kube-scheduler's message: each node under the first rule that refuses it."""
         return diagnose(self._rules, self.pod, self.view, self.slots, nearest=0).message
 
     def reasons(self) -> tuple[ReasonFacts, ...]:
-        """Every reason with its counts, the most frequent first; equal texts are one."""
+        """Every reason with its counts, the most frequent first; equal texts are merged."""
         merged: dict[tuple[str, str], tuple[BoolArray, bool]] = {}
         for each in self.refused:
             key = (each.reason, each.rule.NAME)
@@ -187,7 +189,7 @@ class Inquiry:
         return tuple(sorted(found, key=lambda fact: (-fact.nodes, fact.reason)))
 
     def overlaps(self) -> tuple[Overlap, ...]:
-        """The commonest combinations of two or more reasons."""
+        """The most frequent combinations of two or more reasons."""
         several = np.flatnonzero(self.against > 1)
         if not len(several):
             return ()
@@ -203,7 +205,7 @@ class Inquiry:
         return tuple(dict.fromkeys(named))
 
     def nearest(self, limit: int) -> tuple[NearFacts, ...]:
-        """Nodes that refuse for the fewest reasons, those that are meant first, then by lack."""
+        """Refusing nodes with the fewest reasons; ties go to selected nodes, then by shortage."""
         refusing = np.flatnonzero(self.against > 0)
         if not len(refusing):
             return ()
@@ -214,7 +216,7 @@ class Inquiry:
         return tuple(self.near(int(i)) for i in refusing[np.lexsort(keys)[:limit]])
 
     def near(self, place: int) -> NearFacts:
-        """All that stands in the way on one of the nodes, by its place among the slots."""
+        """Everything against one node, given its position among the slots."""
         here = [each for each in self.refused if each.mask[place]]
         slot = int(self.slots[place])
         lacks = [
@@ -233,36 +235,36 @@ class Inquiry:
             words=tuple(node_reason(reason, self.pod, nodes, slot) for reason in reasons),
         )
 
-    def _shortage_text(self, place: int, resource: str, asked: int, free: int) -> str:
-        """What is missing in words; of a share, what the freest device still has."""
+    def _shortage_text(self, place: int, resource: str, requested: int, free: int) -> str:
+        """The shortage as text; for a share, the largest free share of a device."""
         for number, request in enumerate(self.pod.devices):
             if request.kind == resource and request.milli < WHOLE:
                 most = int(self.free_share(number)[place])
-                return f"no {resource} has {request.milli} thousandths free (the freest {most})"
-        return short_of(resource, asked, free)
+                return f"no {resource} has {request.milli} thousandths free (at most {most})"
+        return short_of(resource, requested, free)
 
     def free_share(self, number: int) -> npt.NDArray[np.int32]:
-        """int32[k]: the largest free part of a device that one of the requests may use."""
+        """int32[k]: the largest free share of a device that a request may use."""
         devices = devices_of(self.view, self.slots)
         wanted = wanted_of(self.pod, self.view, number)._replace(milli=1)
         usable = np.where(fitting(devices, wanted), devices.free, 0)
         return np.asarray(usable.max(axis=1), np.int32)
 
     def shortage(self) -> npt.NDArray[np.float64]:
-        """float64[k]: what is missing, as shares of what is asked, summed over resources."""
+        """float64[k]: shortage relative to the request, summed over resources."""
         columns = self.view.columns
         total = np.zeros(len(self.slots), np.float64)
-        for column, asked in scaled_asks(self.pod, self.view).items():
-            if asked <= 0:
+        for column, requested in scaled_asks(self.pod, self.view).items():
+            if requested <= 0:
                 continue
             known = column < len(columns.free)
             free = columns.free[column, self.slots] if known else np.zeros(len(self.slots))
-            total += np.clip(asked - free, 0, None) / asked
+            total += np.clip(requested - free, 0, None) / requested
         for number, request in enumerate(self.pod.devices):
             total += np.clip(request.count - self.devices_free(number), 0, None) / request.count
         return total
 
     def devices_free(self, number: int) -> npt.NDArray[np.int64]:
-        """int64[k]: devices that would serve one of the class's requests."""
+        """int64[k]: free devices that satisfy one of the class's requests."""
         fits = fitting(devices_of(self.view, self.slots), wanted_of(self.pod, self.view, number))
         return np.asarray(np.count_nonzero(fits, axis=1), np.int64)

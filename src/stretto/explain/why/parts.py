@@ -1,8 +1,7 @@
-"""Scores taken apart: what each rule gave each node, and where the chosen one ranks.
+"""Node scores broken down by rule, and the rank of the chosen node.
 
-The scores are those of the rules' own functions, on the state that is looked at; for a pod that
-is on a node, with that pod taken out. So they say how the choice looks now, which is not always how
-it looked when it was made.
+The rules' own functions compute the scores on the current state; a pod that has a node is first
+removed from it. The result therefore describes the choice now, not when it was made.
 """
 
 from collections.abc import Sequence
@@ -20,11 +19,11 @@ from stretto.state.rows.devices import FORMS, MAX_DEVICES, WHOLE
 from stretto.state.rows.resources import PODS
 
 TOP: Final = 5
-"""Best nodes that are shown."""
+"""Number of best nodes shown."""
 
 
 class ScorePart(msgspec.Struct, frozen=True):
-    """What one rule gives one node."""
+    """Score of one node by one rule."""
 
     #: Name of the rule.
     plugin: str
@@ -39,11 +38,11 @@ class ScoredNode(msgspec.Struct, frozen=True):
 
     #: Its name.
     node: str
-    #: Place among the nodes that fit, from 1; equal scores share the best.
+    #: Rank among the fitting nodes, from 1; equal scores share the best rank.
     rank: int
     #: Sum of score × weight.
     total: int
-    #: Each rule's part; rules that have no say about the pod are left out.
+    #: Score per rule, without rules that do not apply to the pod.
     parts: tuple[ScorePart, ...]
     #: Whether the pod is on it.
     chosen: bool = False
@@ -68,7 +67,7 @@ class NodeScores:
         self.total: npt.NDArray[np.int64] = np.maximum(total, 0)
 
     def top(self, limit: int, chosen: int = -1) -> tuple[ScoredNode, ...]:
-        """The best nodes, and the chosen one wherever it ranks."""
+        """The best nodes, plus the chosen one at whatever rank."""
         ranks = np.argsort(-self.total, kind="stable")
         shown = ranks[:limit].tolist()
         mine = np.flatnonzero(self.slots == chosen).tolist()
@@ -80,7 +79,7 @@ class NodeScores:
         return tuple(self.node(place, chosen) for place in shown)
 
     def node(self, place: int, chosen: int = -1) -> ScoredNode:
-        """One node by its place among the slots."""
+        """One node by its position among the slots."""
         slot = int(self.slots[place])
         return ScoredNode(
             node=self._names[slot],
@@ -100,7 +99,7 @@ class NodeScores:
 
 
 def view_without(scene: Scene, row: int) -> View:
-    """The scene as it would be without one pod that is on a node."""
+    """A view of the scene without one pod that has a node."""
     cluster, view = scene.cluster, scene.view()
     slot, pod = int(cluster.pods.slot[row]), cluster.classes[int(cluster.pods.class_id[row])]
     columns, ledger = view.columns, cluster.ledger

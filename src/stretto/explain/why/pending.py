@@ -1,12 +1,12 @@
-"""Which reasons hold for a pod without a node, each as a sentence with its figures."""
+"""Every reason why a pod has no node, each as a sentence with figures."""
 
 from typing import Final, NamedTuple
 
-from stretto.explain.records.steps import StepFact
+from stretto.explain.records.steps import FAILED_STEPS, StepFact
 from stretto.explain.why.gangs import GangFacts
 from stretto.explain.why.inquiry import BETWEEN, VOLUMES, Inquiry
 from stretto.explain.why.wanted import unmatched_terms
-from stretto.explain.words.amounts import format_amount, format_count
+from stretto.explain.words.amounts import bare_amount, format_count
 from stretto.explain.words.reasons import Reason, ReasonCode, reason, sort_reasons
 from stretto.explain.words.standing import UnitFacts
 from stretto.framework.contract.rule import BoolArray
@@ -14,28 +14,28 @@ from stretto.state.rows.lifecycle import PodState
 
 _CLAIMS: Final = "DynamicResources"
 _NARROWING: Final = (
-    (ReasonCode.VOLUMES, VOLUMES, "Its volumes"),
-    (ReasonCode.OTHER_PODS, BETWEEN, "Rules between pods"),
+    (ReasonCode.VOLUMES, VOLUMES, "Volume constraints exclude"),
+    (ReasonCode.OTHER_PODS, BETWEEN, "Inter-pod rules exclude"),
 )
-"""Codes of rules that are about more than a node, and what they are called."""
+"""Code, rules and sentence start of the rules that depend on volumes or other pods."""
 _IN_HAND: Final = (PodState.DISPATCHED, PodState.ASSUMED, PodState.NOMINATED)
 
 
 class PodFindings(NamedTuple):
-    """What is known of a pod alone."""
+    """Facts about one pod, apart from its unit."""
 
-    #: Where it is on its walk.
+    #: Its state.
     state: PodState
-    #: What happened to it, as far as it was noted.
+    #: Its recorded steps.
     steps: tuple[StepFact, ...] = ()
-    #: Its scheduling gates, as far as they were read.
+    #: Its scheduling gates, if known.
     gates: tuple[str, ...] = ()
 
 
 def reasons_of(
     inquiry: Inquiry, pod: PodFindings, unit: UnitFacts | None, gang: GangFacts | None
 ) -> tuple[Reason, ...]:
-    """Every reason that holds, the dominant one first; there is always one."""
+    """Every reason that applies, the dominant one first; there is always at least one."""
     state, steps, gates = pod
     found = [*_of_group(unit, gang), *of_nodes(inquiry)]
     if state is PodState.GATED:
@@ -46,100 +46,113 @@ def reasons_of(
         )
     if unit is not None and (unit.state == "backoff" or state is PodState.BACKOFF):
         failed = format_count(unit.attempts, "failed attempt")
-        sentence = f"After {failed} it waits until {unit.not_before:.1f} s of the run."
+        sentence = f"In back-off after {failed}, until {unit.not_before:.1f} s of the run."
         found.append(reason(ReasonCode.BACK_OFF, sentence))
     if state in _IN_HAND:
-        found.append(reason(ReasonCode.IN_HAND, "A shard has it, or its bind is on the way."))
+        found.append(reason(ReasonCode.IN_HAND, "A shard is placing it, or its bind is in flight."))
     if not found:
         found.append(reason(ReasonCode.QUEUED, _queued(inquiry, unit)))
     return sort_reasons(found)
 
 
+def failed_attempts(steps: tuple[StepFact, ...], unit: UnitFacts | None) -> int:
+    """Failed placement attempts of a pod; without recorded steps, those of its unit."""
+    if steps:
+        return sum(step.step in FAILED_STEPS for step in steps)
+    return unit.attempts if unit is not None else 0
+
+
 def _gated(gates: tuple[str, ...]) -> str:
-    named = f" {', '.join(gates)}" if gates else ""
-    if len(gates) > 1:
-        return f"The scheduling gates{named} hold it until somebody removes them."
-    return f"{'The' if gates else 'A'} scheduling gate{named} holds it until somebody removes it."
+    if not gates:
+        return "A scheduling gate must be removed first."
+    kind = "gate" if len(gates) == 1 else "gates"
+    return f"The scheduling {kind} {', '.join(gates)} must be removed first."
 
 
 def _queued(inquiry: Inquiry, unit: UnitFacts | None) -> str:
     fits = format_count(int(inquiry.fits.sum()), "node")
     if unit is None or not unit.position:
-        return f"It fits on {fits} now and waits for its turn."
-    turn = f"it is number {unit.position:,} of {unit.queue_length:,} in queue {unit.queue}"
-    return f"It fits on {fits} now; {turn}."
+        return f"It fits on {fits} now and is queued."
+    position = f"position {unit.position:,} of {unit.queue_length:,} in queue {unit.queue}"
+    return f"It fits on {fits} now; {position}."
 
 
 # ---------------------------------------------------------------- nodes
 
 
 def of_nodes(inquiry: Inquiry) -> list[Reason]:
-    """Why no node takes it; empty where one does."""
+    """Why no node fits; empty if one does."""
     total = len(inquiry.slots)
     if not total:
-        return [reason(ReasonCode.NO_NODES, "There is no node at all.")]
+        return [reason(ReasonCode.NO_NODES, "The cluster has no nodes.")]
     if inquiry.fits.any():
         return []
     unknown = _unknown(inquiry)
     if unknown:
         return unknown
-    special = _own_claims(inquiry)
-    if special:
-        return special
-    nodes = format_count(total, "node")
+    unusable = _unusable_claims(inquiry)
+    if unusable:
+        return unusable
     allowed = int(inquiry.allowed().sum())
     if not allowed:
         texts = unmatched_terms(inquiry.pod, inquiry.view.nodes, inquiry.slots)
-        texts = texts or [e.reason for e in inquiry.reasons() if not _has_capacity(e.reason)]
-        sentence = f"None of {nodes} is allowed: {', '.join(texts)}."
+        texts = texts or [e.reason for e in inquiry.reasons() if not _is_shortage(e.reason)]
+        head = (
+            "The only node is not eligible"
+            if total == 1
+            else f"None of the {total:,} nodes is eligible"
+        )
+        sentence = f"{head}: {', '.join(texts)}."
         return [reason(ReasonCode.NOT_ALLOWED, sentence)]
     large = inquiry.fits_when_empty()
     if not large.any():
         return [reason(ReasonCode.TOO_BIG, _too_big(inquiry, allowed))]
-    for code, names, what in _NARROWING:
+    for code, names, head in _NARROWING:
         if not (large & ~inquiry.refused_by(names)).any():
             texts = [each.reason for each in inquiry.reasons() if each.plugin in names]
-            sentence = (
-                f"{what} leave none of the {format_count(int(large.sum()), 'node')} that could"
-            )
-            return [reason(code, f"{sentence} hold it: {', '.join(texts)}.")]
+            count = format_count(int(large.sum()), "node")
+            sentence = f"{head} every node that is large enough ({count}): {', '.join(texts)}."
+            return [reason(code, sentence)]
     return [reason(ReasonCode.NO_ROOM, _no_capacity(inquiry, large))]
 
 
 def _no_capacity(inquiry: Inquiry, large: BoolArray) -> str:
-    """Nodes that could hold it are full: how many, and mostly of what."""
+    """Sentence for nodes that are large enough but full: how many, and the main shortage."""
     could = ~inquiry.never if not inquiry.never.all() else large
     count = int(could.sum())
     main = max(inquiry.refused, key=lambda each: int((each.mask & could).sum())).reason
-    full = "it is" if count == 1 else "all of them are"
-    nodes = format_count(len(inquiry.slots), "node")
-    return f"{count:,} of {nodes} could hold it, and {full} too full now (mostly {main})."
+    total = len(inquiry.slots)
+    which = f"{count:,} of {total:,} nodes {'is' if count == 1 else 'are'}"
+    if count == total:
+        which = "The only node is" if total == 1 else f"All {total:,} nodes are"
+    state = "full" if _is_shortage(main) else "unavailable"
+    return f"{which} large enough but {state} (mostly {main})."
 
 
-def _own_claims(inquiry: Inquiry) -> list[Reason]:
-    """Claims of the pod that end the search, whatever the nodes are."""
+def _unusable_claims(inquiry: Inquiry) -> list[Reason]:
+    """Resource claims and PVCs of the pod that exclude every node."""
     names = {each.rule.NAME for each in inquiry.refused}
     found = []
     if _CLAIMS in names:
         sentence = (
-            "It asks for dynamic resource claims, and devices are not allocated to claims here: "
-            "no node takes it while it names any."
+            "It uses dynamic resource claims, which Stretto does not allocate, "
+            "so no node accepts it."
         )
         found.append(reason(ReasonCode.DYNAMIC_CLAIMS, sentence))
     found.extend(
-        reason(ReasonCode.VOLUME_CLAIMS, f"Its claims cannot be used: {each.reason}.")
+        reason(ReasonCode.VOLUME_CLAIMS, f"Its PVCs cannot be used: {each.reason}.")
         for each in inquiry.refused
         if each.nowhere and each.rule.NAME in VOLUMES
     )
     return found
 
 
-def _has_capacity(text: str) -> bool:
+def _is_shortage(text: str) -> bool:
     return text.startswith(("Insufficient", "Too many pods"))
 
 
 def _too_big(inquiry: Inquiry, allowed: int) -> str:
-    """Every allowed node is too small: by which resource, or else the closest node."""
+    """Sentence for eligible nodes that are all too small: by which resource, or the closest one."""
     ledger, slots = inquiry.view.columns.ledger, inquiry.slots[inquiry.allowed()]
     beyond = []
     for column, amount in inquiry.pod.requests:
@@ -147,17 +160,17 @@ def _too_big(inquiry: Inquiry, allowed: int) -> str:
         if most < amount:
             name = ledger.resources.names[column]
             beyond.append(
-                f"it asks for {format_amount(name, amount)}, the largest has "
-                f"{format_amount(name, most)}"
+                f"{name}: asks {bare_amount(name, amount)}, largest {bare_amount(name, most)}"
             )
     head = (
-        f"Not one of the {format_count(allowed, 'node')} allowed could hold it even "
-        "if it were empty"
+        "The only eligible node is not large enough, even empty"
+        if allowed == 1
+        else f"None of the {allowed:,} eligible nodes is large enough, even empty"
     )
     near = inquiry.nearest(1)
     if not beyond and near and near[0].lacks:
-        beyond = [f"{near[0].node} comes closest: {near[0].lacks[0].text}"]
-    return f"{head}: {' and '.join(beyond)}." if beyond else f"{head}."
+        beyond = [f"closest is {near[0].node}: {near[0].lacks[0].text}"]
+    return f"{head} ({'; '.join(beyond)})." if beyond else f"{head}."
 
 
 def _unknown(inquiry: Inquiry) -> list[Reason]:
@@ -166,21 +179,21 @@ def _unknown(inquiry: Inquiry) -> list[Reason]:
     found = []
     for column, amount in inquiry.pod.requests:
         if amount > 0 and not ledger.alloc[inquiry.slots, column].any():
-            sentence = f"It asks for {ledger.resources.names[column]}, which no node offers."
+            sentence = f"It requests {ledger.resources.names[column]}, which no node offers."
             found.append(reason(ReasonCode.UNKNOWN_RESOURCE, sentence))
     for request in inquiry.pod.devices:
         kind = ledger.devices.kind_number(request.kind)
         of_kind = ledger.devices.kind[inquiry.slots] == kind
         if not of_kind.any():
-            sentence = f"It asks for {request.kind}, which no node has."
+            sentence = f"It requests {request.kind}, which no node offers."
             found.append(reason(ReasonCode.UNKNOWN_RESOURCE, sentence))
             continue
         names = ledger.devices.model_names
         present = {names[n] for n in set(ledger.devices.model[inquiry.slots][of_kind].tolist())}
         if request.models and not present & set(request.models):
             sentence = (
-                f"It asks for {request.kind} of model {' or '.join(request.models)}; "
-                f"the nodes have {', '.join(sorted(filter(None, present))) or 'no named model'}."
+                f"It requests {request.kind} of model {' or '.join(request.models)}; "
+                f"nodes have {', '.join(sorted(filter(None, present))) or 'no named model'}."
             )
             found.append(reason(ReasonCode.UNKNOWN_MODEL, sentence))
     return found
@@ -190,7 +203,7 @@ def _unknown(inquiry: Inquiry) -> list[Reason]:
 
 
 def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
-    """What its unit says."""
+    """Reasons that concern the pod's unit."""
     if unit is None:
         return []
     if unit.min_member is None:
@@ -200,27 +213,27 @@ def _of_group(unit: UnitFacts | None, gang: GangFacts | None) -> list[Reason]:
         return [reason(ReasonCode.UNKNOWN_GROUP, f"Its PodGroup {name} does not exist.")]
     found = []
     if unit.failure:
-        found.append(reason(ReasonCode.GANG_TIMED_OUT, f"Its unit was given up: {unit.failure}."))
+        found.append(reason(ReasonCode.GANG_TIMED_OUT, f"Its unit failed: {unit.failure}."))
     if unit.quota:
-        found.append(reason(ReasonCode.QUEUE_LIMIT, f"A limit is reached: {unit.quota}."))
+        found.append(reason(ReasonCode.QUEUE_LIMIT, f"A queue limit is reached: {unit.quota}."))
     if not unit.is_gang:
         return found
     exist = unit.placed + unit.waiting
     if not unit.scheduled and exist < unit.min_member:
-        sentence = f"Only {exist} of the {unit.min_member} pods of its gang exist."
+        sentence = f"Only {exist} of the {unit.min_member} required pods of its gang exist."
         found.append(reason(ReasonCode.GANG_INCOMPLETE, sentence))
     if gang is None:
         return found
     if gang.fitting_if_empty < min(gang.needed, gang.tried):
         sentence = (
-            f"Its gang needs room for {gang.needed} more pods at one time; "
-            f"all nodes together, empty, could hold {gang.fitting_if_empty}."
+            f"Its gang needs capacity for {format_count(gang.needed, 'more pod')} at once; "
+            f"all nodes together, empty, fit {gang.fitting_if_empty}."
         )
         found.append(reason(ReasonCode.GANG_TOO_BIG, sentence))
     elif gang.fitting < gang.needed:
         sentence = (
-            f"{unit.placed} of its gang are placed, and {gang.needed} more must be placed "
-            f"together: {gang.fitting} would fit now."
+            f"{unit.placed} of {unit.min_member} required pods of its gang are placed; "
+            f"{gang.fitting} of the missing {gang.needed} would fit now."
         )
         found.append(reason(ReasonCode.GANG_SHORT, sentence))
     return found

@@ -1,7 +1,7 @@
-"""What a unit's queue has to do with its waiting: its share, and who holds what it is owed.
+"""How a unit's queue affects its wait: its share, and which queues borrow its guarantee.
 
-Worked out from how all queues fared at one instant (``control.dispatcher.usage_report``), which a
-living plane tells and the record of a run keeps.
+The input is the usage of all queues at one instant (``control.dispatcher.usage_report``), from a
+running plane or from the record of a run.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,52 +17,52 @@ from stretto.state.work.units import DEFAULT_QUEUE
 from stretto.stores.store import Record
 
 HOLDERS: Final = 3
-"""Queues named that hold what others are owed."""
+"""Borrowing queues that are named."""
 
 
 class BorrowingQueue(msgspec.Struct, frozen=True):
-    """A queue that holds more than it is guaranteed."""
+    """A queue that uses more than its guarantee."""
 
     #: Its name.
     queue: str
-    #: What it has borrowed, by resource.
+    #: Borrowed amounts by resource.
     borrowed: dict[str, str]
-    #: The largest part of any resource of the cluster that it holds, 0 to 1.
+    #: Its largest share of any resource of the cluster, 0 to 1.
     share: float
 
 
 class ShareFacts(msgspec.Struct, frozen=True):
-    """How a unit's queue stood."""
+    """State of a unit's queue."""
 
-    #: The queue, with all that it is part of, the outermost first.
+    #: The queue and its ancestors, outermost first.
     path: tuple[str, ...]
-    #: What it holds, by resource.
+    #: Used amounts by resource.
     used: dict[str, str]
-    #: What it gets back, by resource.
+    #: Guaranteed amounts by resource.
     guarantee: dict[str, str]
-    #: What it never exceeds, by resource.
+    #: Limits by resource.
     limit: dict[str, str]
-    #: Resources of which it holds less than it is guaranteed.
+    #: Resources of which it uses less than its guarantee.
     owed: tuple[str, ...]
-    #: Who holds more than guaranteed, beside its path; who has most comes first.
+    #: Borrowing queues outside its path, the largest share first.
     holders: tuple[BorrowingQueue, ...]
-    #: What is wrong with it, or not as written.
+    #: Configuration errors of the queue.
     faults: tuple[str, ...]
-    #: All of it for people; empty where there is nothing to say.
+    #: Summary for people; empty if there is nothing to report.
     sentence: str
 
 
 def share_of(name: str, queues: Sequence[QueueFacts]) -> ShareFacts | None:
-    """How a queue stood among all; ``None`` where nothing is known of it."""
+    """State of one queue among all; ``None`` if it is unknown or no queue has amounts."""
     known = {queue.name: queue for queue in queues}
     queue = known.get(name)
     if queue is None or not any(each.used or each.limit or each.guarantee for each in queues):
         return None
-    path = list(_upwards(queue, known))
-    owed = tuple(resource for resource in queue.counted if _lacks(queue, resource))
+    path = list(_ancestors(queue, known))
+    owed = tuple(resource for resource in queue.counted if _is_below_guarantee(queue, resource))
     parents = {each.parent for each in queues}
-    lenders = [q for q in queues if q.borrowed and q.name not in parents and q.name not in path]
-    holders = sorted(lenders, key=lambda each: (-each.share, each.name))
+    borrowers = [q for q in queues if q.borrowed and q.name not in parents and q.name not in path]
+    holders = sorted(borrowers, key=lambda each: (-each.share, each.name))
     found = tuple(
         BorrowingQueue(each.name, each.borrowed, each.share) for each in holders[:HOLDERS]
     )
@@ -81,41 +81,41 @@ def share_of(name: str, queues: Sequence[QueueFacts]) -> ShareFacts | None:
 def with_implicit_queues(
     queues: Iterable[QueueFacts], records: Iterable[Record]
 ) -> list[QueueFacts]:
-    """The same queues; those that pods name and nobody has made have that for a fault.
+    """The same queues; a queue that pods name but that does not exist gets a fault.
 
     Args:
-        queues: how they fare.
-        records: the Queues that exist, other objects among them or not.
+        queues: usage of all queues.
+        records: objects of any kinds, including every existing Queue.
     """
     defined = [each.name for each in records if each.kind == QUEUE]
     return [
         queue
         if queue.name in defined or queue.name == DEFAULT_QUEUE
-        else msgspec.structs.replace(queue, faults=(*queue.faults, _unmade(queue.name, defined)))
+        else msgspec.structs.replace(queue, faults=(*queue.faults, _undefined(queue.name, defined)))
         for queue in queues
     ]
 
 
-def _unmade(name: str, defined: Collection[str]) -> str:
+def _undefined(name: str, defined: Collection[str]) -> str:
     found = nearest(name, defined)
     hint = f" (did you mean {' or '.join(found)}?)" if found else ""
-    return f"no Queue of that name is there, so it has neither guarantee nor limit{hint}"
+    return f"the Queue does not exist, so it has no guarantee or limit{hint}"
 
 
-def _upwards(queue: QueueFacts, known: Mapping[str, QueueFacts]) -> Iterable[str]:
+def _ancestors(queue: QueueFacts, known: Mapping[str, QueueFacts]) -> Iterable[str]:
     here: QueueFacts | None = queue
     while here is not None:
         yield here.name
         here = known.get(here.parent)
 
 
-def _lacks(queue: QueueFacts, resource: str) -> bool:
+def _is_below_guarantee(queue: QueueFacts, resource: str) -> bool:
     held = amount(resource, queue.used.get(resource, "0"), "used")
     return held < amount(resource, queue.counted[resource], "guarantee")
 
 
 def _sentence(queue: QueueFacts, owed: Sequence[str], holders: Sequence[BorrowingQueue]) -> str:
-    """What to say of it."""
+    """Summary of one queue."""
     parts = []
     for resource in dict.fromkeys([*queue.counted, *queue.limit]):
         text = f"{queue.used.get(resource, '0')} {resource}"
@@ -124,11 +124,11 @@ def _sentence(queue: QueueFacts, owed: Sequence[str], holders: Sequence[Borrowin
         if resource in queue.limit:
             text += f" (limit {queue.limit[resource]})"
         parts.append(text)
-    said = f"Queue {queue.name} holds {', '.join(parts)}." if parts else ""
+    text = f"Queue {queue.name} uses {', '.join(parts)}." if parts else ""
     if owed and holders:
-        whose = (f"{each.queue} has borrowed {_amounts(each.borrowed)}" for each in holders)
-        said += f" What it is owed is held by others: {'; '.join(whose)}."
-    return said
+        borrowers = (f"{each.queue} ({_amounts(each.borrowed)})" for each in holders)
+        text += f" Its unused guarantee is borrowed by {', '.join(borrowers)}."
+    return text
 
 
 def _amounts(amounts: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
-"""Rules on nodes in exact words: which label is wanted, and which taint is not borne.
+"""Node rules in exact terms: the label that is wanted, the taint that is not tolerated.
 
-kube-scheduler says the same of every node. Whoever has to act needs the label or the taint by name,
-and where no node has what is wanted, what they have instead: mostly a value is misspelt.
+kube-scheduler gives every node the same reason. These texts name the label or taint, and list the
+existing values if no node matches, because the usual cause is a misspelled value.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,18 +18,24 @@ from stretto.state.classes.table import PodClass
 from stretto.state.nodes.table import NodeFacts
 from stretto.state.nodes.taints import untolerated
 
+CONDITIONS: Final[Mapping[str, str]] = {
+    node_affinity.REASON: "the node selector and affinity matched",
+    taints.REASON: "the pod tolerated the taints",
+    node_unschedulable.REASON: "not cordoned",
+}
+"""When a node rule would not refuse, by the rule's reason: "2 nodes would fit if …"."""
 LISTED: Final = 5
-"""Values of a label that are listed; of more the nearest are named."""
+"""Up to this many values of a label are listed; otherwise the most similar are suggested."""
 
 
 def node_reason(reason: str, pod: PodClass, nodes: NodeFacts, slot: int) -> str:
-    """A reason as it is on one node; the reason itself where no more is known."""
-    said = _EXACT[reason](pod, nodes, slot) if reason in _EXACT else ""
-    return said or reason
+    """A reason in the terms of one node; the reason itself if nothing more specific is known."""
+    specific = _EXACT[reason](pod, nodes, slot) if reason in _EXACT else ""
+    return specific or reason
 
 
 def unmatched_terms(pod: PodClass, nodes: NodeFacts, slots: SlotArray) -> list[str]:
-    """What a pod wants of a node's labels and name that no node has, with what there is."""
+    """Label and name rules of a pod that no node meets, with the existing values."""
     selector, terms = _rules(pod)
     wanted = [*selector, *(_of_term(terms[0]) if len(terms) == 1 else ())]
     return [text for rule in wanted if (text := _nowhere(rule, nodes, slots))]
@@ -39,18 +45,23 @@ def unmatched_terms(pod: PodClass, nodes: NodeFacts, slots: SlotArray) -> list[s
 
 
 def _labels(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
-    """The rules that a node does not meet; of alternatives, those of the closest."""
+    """The rules that a node does not meet; of alternative terms, the closest one."""
     selector, terms = _rules(pod)
     facts = {**nodes.labels.of(slot), NODE_NAME: nodes.names[slot]}
     unmet = [rule for rule in selector if not rule.holds(facts)]
     alternatives = [[r for r in _of_term(term) if not r.holds(facts)] for term in terms]
     closest: list[SelectorRule] = min(alternatives, key=len, default=[])
     missed = (*unmet, *closest)
-    return ", ".join(f"wants {rule} and has {facts.get(rule.key, 'none')}" for rule in missed)
+    return "; ".join(f"wants {rule}, has {_present(rule.key, facts)}" for rule in missed)
+
+
+def _present(key: str, facts: Mapping[str, str]) -> str:
+    """A label as it is on a node."""
+    return f"{key}={facts[key]}" if key in facts else f"no {key}"
 
 
 def _taints(pod: PodClass, nodes: NodeFacts, slot: int) -> str:
-    """The taints that the pod does not bear."""
+    """The taints that the pod does not tolerate."""
     number = int(nodes.taints_by(pod.annotations.launcher)[slot])
     refused = [
         f"{taint.key}{f'={taint.value}' * bool(taint.value)}:{taint.effect}"
@@ -70,19 +81,19 @@ _EXACT: Final[Mapping[str, Callable[[PodClass, NodeFacts, int], str]]] = {
     taints.REASON: _taints,
     node_unschedulable.REASON: _cordon,
 }
-"""Who says more than a reason's own text."""
+"""More specific text by reason."""
 
 
 # ---------------------------------------------------------------- all nodes
 
 
 def _nowhere(rule: SelectorRule, nodes: NodeFacts, slots: SlotArray) -> str:
-    """That no node meets a rule, with what they have; empty where one does."""
+    """Text for a rule that no node meets, with existing values; empty if a node meets it."""
     if rule.key == NODE_NAME:
         names = [nodes.names[slot] for slot in slots.tolist()]
         if rule.operator is not Operator.IN or not set(names).isdisjoint(rule.values):
             return ""
-        return f"no node is called {rule.values[0]}{_alternatives_text(rule, names)}"
+        return f"no node is named {rule.values[0]}{_alternatives_text(rule, names)}"
     if nodes.labels.holds(rule, slots).any():
         return ""
     pairs = np.unique(nodes.labels.column(rule.key)[slots])
@@ -91,7 +102,7 @@ def _nowhere(rule: SelectorRule, nodes: NodeFacts, slots: SlotArray) -> str:
         return f"no node has the label {rule.key}"
     few = len(values) <= LISTED
     there = (
-        f" ({rule.key} is {' or '.join(sorted(values))})"
+        f" (existing values: {', '.join(sorted(values))})"
         if few
         else _alternatives_text(rule, values)
     )
@@ -104,14 +115,14 @@ def _alternatives_text(rule: SelectorRule, values: list[str]) -> str:
 
 
 def _rules(pod: PodClass) -> tuple[list[SelectorRule], tuple[NodeTerm, ...]]:
-    """The labels of a pod's ``nodeSelector``, and the alternatives of its affinity."""
+    """A pod's ``nodeSelector`` as rules, and the alternative terms of its node affinity."""
     selector = [
         SelectorRule(key, Operator.IN, (value,)) for key, value in pod.spec.node_selector.items()
     ]
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     try:
         return selector, node_terms(affinity.required if affinity else None, "affinity")
-    except InputError:  # the rule itself says what is wrong with it
+    except InputError:  # the affinity rule reports the error itself
         return selector, ()
 
 

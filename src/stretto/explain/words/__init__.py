@@ -1,1 +1,1 @@
-"""Reasons and amounts as text."""
+"""Reasons, amounts and unit facts as text."""

@@ -1,4 +1,4 @@
-"""Amounts as people say them: ``1.5 cores``, ``12.3 GiB``, ``2 nvidia.com/gpu``."""
+"""Amounts in human units: ``1.5 cores``, ``12.3 GiB``, ``2 nvidia.com/gpu``."""
 
 from typing import Final
 
@@ -7,12 +7,12 @@ _BYTES: Final = ("memory", "ephemeral-storage")
 
 
 def format_amount(resource: str, amount: int) -> str:
-    """An amount in exact units (milli-CPU, bytes, pieces) with its unit.
+    """Format an exact amount (milli-CPU, bytes or a count) with its unit.
 
-    >>> spoken("cpu", 1500), spoken("cpu", 1000), spoken("memory", 13 << 29)
+    >>> format_amount("cpu", 1500), format_amount("cpu", 1000), format_amount("memory", 13 << 29)
     ('1.5 cores', '1 core', '6.5 GiB')
-    >>> spoken("nvidia.com/gpu", 2), spoken("pods", 1)
-    ('2 nvidia.com/gpu', '1 pod place')
+    >>> format_amount("nvidia.com/gpu", 2), format_amount("pods", 1)
+    ('2 nvidia.com/gpu', '1 pod slot')
     """
     if resource == "cpu":
         return f"{_short(amount / 1000)} core{'' if amount == 1000 else 's'}"
@@ -20,29 +20,40 @@ def format_amount(resource: str, amount: int) -> str:
         size = _size(amount)
         return size if resource == "memory" else f"{size} of {resource}"
     if resource == "pods":
-        return f"{amount} pod place{'' if amount == 1 else 's'}"
+        return f"{amount} pod slot{'' if amount == 1 else 's'}"
     return f"{amount:,} {resource}"
 
 
-def short_of(resource: str, asked: int, free: int) -> str:
-    """What is missing, with what there is.
+def bare_amount(resource: str, amount: int) -> str:
+    """Format an amount without the name of its resource, for texts that name it already.
+
+    >>> bare_amount("cpu", 1500), bare_amount("memory", 1 << 30), bare_amount("nvidia.com/gpu", 2)
+    ('1.5', '1 GiB', '2')
+    """
+    text = format_amount(resource, amount)
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        return text
+    return text.split()[0]
+
+
+def short_of(resource: str, requested: int, free: int) -> str:
+    """Describe a shortage: the missing amount, then the request and the free amount.
 
     >>> short_of("cpu", 4000, 1500)
     '2.5 cores short (asks 4, 1.5 free)'
     >>> short_of("memory", 4 << 30, 1 << 29)
     '3.5 GiB short (asks 4 GiB, 512 MiB free)'
     """
-    has = max(0, free)
-    asks, left = format_amount(resource, asked), format_amount(resource, has)
-    if resource not in _BYTES and not resource.startswith("hugepages-"):
-        asks, left = asks.split()[0], left.split()[0]
-    return f"{format_amount(resource, asked - has)} short (asks {asks}, {left} free)"
+    available = max(0, free)
+    missing = format_amount(resource, requested - available)
+    request, unused = bare_amount(resource, requested), bare_amount(resource, available)
+    return f"{missing} short (asks {request}, {unused} free)"
 
 
 def format_count(count: int, word: str, plural: str = "") -> str:
-    """A number with its noun.
+    """Format a number with its noun.
 
-    >>> counted(1, "node"), counted(1200, "node"), counted(2, "class", "classes")
+    >>> format_count(1, "node"), format_count(1200, "node"), format_count(2, "class", "classes")
     ('1 node', '1,200 nodes', '2 classes')
     """
     return f"{count:,} {word if count == 1 else plural or word + 's'}"
@@ -57,6 +68,6 @@ def _size(count: int) -> str:
 
 
 def _short(value: float) -> str:
-    """At most three decimals, and no zeros behind."""
+    """Format with at most three decimals and without trailing zeros."""
     digits = 3 if abs(value) < 10 else 1
     return f"{value:,.{digits}f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Names that look like another, among as many as a cluster has."""
+"""Fuzzy name search for "did you mean", fast enough for the names of a large cluster."""
 
 import difflib
 from collections.abc import Iterable
@@ -6,15 +6,15 @@ from heapq import nlargest
 from typing import Final
 
 SHORTLIST: Final = 300
-"""Names that are compared closely: those that begin most like the one that was asked for."""
+"""Names compared in full: those that share the longest prefix with the given name."""
 CUTOFF: Final = 0.5
-"""Names less alike than this are no help."""
-AS_GOOD: Final = 0.2
-"""Names that are so much less alike than the best are left out."""
+"""Minimum similarity of a suggestion, 0 to 1."""
+MAX_GAP: Final = 0.2
+"""Suggestions this much less similar than the best one are dropped."""
 
 
 def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
-    """Up to ``count`` names that look like one, the best first.
+    """Up to ``count`` names that are similar to ``name``, the most similar first.
 
     >>> nearest("openb-pod-12", ["openb-pod-0012", "web-1", "openb-pod-1"])
     ['openb-pod-1', 'openb-pod-0012']
@@ -23,17 +23,17 @@ def nearest(name: str, names: Iterable[str], count: int = 3) -> list[str]:
     found = difflib.get_close_matches(name, likely, n=count, cutoff=CUTOFF)
     if not found:
         return []
-    least = _likeness(name, found[0]) - AS_GOOD
-    return [each for each in found if _likeness(name, each) >= least]
+    least = _similarity(name, found[0]) - MAX_GAP
+    return [each for each in found if _similarity(name, each) >= least]
 
 
-def _likeness(one: str, other: str) -> float:
-    """From 0 to 1: how much two names have in common."""
+def _similarity(one: str, other: str) -> float:
+    """Similarity of two names, 0 to 1."""
     return difflib.SequenceMatcher(None, one, other).ratio()
 
 
 def _common_start(one: str, other: str) -> int:
-    """How many characters two names begin alike with, and fewer where the lengths differ."""
+    """Length of the common prefix, weighted against the difference in length."""
     for place, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return 4 * place - abs(len(one) - len(other))

@@ -1,8 +1,8 @@
-"""Why a pod waits, as stable codes: what programs match on while sentences get better.
+"""Stable codes for why a pod is pending: programs match on codes, people read sentences.
 
-The table's order is the order of dominance: of all codes that hold for a pod the first is *the*
-reason, because curing a later one would not help while an earlier one stands. Tiers say what sort
-of thing must change, and by whom.
+The order of ``TIERS`` is the order of dominance: the first code that holds for a pod is its
+dominant reason, because resolving a later one does not help while an earlier one holds. A tier
+groups codes by what must change.
 """
 
 from collections.abc import Mapping
@@ -13,76 +13,76 @@ import msgspec
 
 
 class ReasonTier(Enum):
-    """What sort of thing stands in the way."""
+    """What must change before the pod can be scheduled."""
 
-    #: The pod, its group or its names are wrong: nothing but an edit helps.
+    #: The pod, its group or a name in it is wrong: only an edit helps.
     MISCONFIGURED = "misconfigured"
-    #: No node could hold it even if it were empty.
+    #: No node is large enough, even empty.
     NEVER_FITS = "never fits"
-    #: A queue's limit is reached.
+    #: A queue has reached a limit.
     QUOTA = "quota"
-    #: It fits alone, but not together with those that must start with it.
+    #: The pod fits, but not together with the rest of its gang.
     GANG_SHORT = "gang short"
-    #: It was placed, and somebody else was faster.
+    #: The pod was placed, but its claim was refused.
     CONFLICT = "conflict"
-    #: It waits out a delay after a failure.
+    #: The pod is in back-off after failed attempts.
     BACK_OFF = "back-off"
-    #: It waits for room, for its turn, or for somebody's permission.
+    #: The pod waits for capacity, for its position in the queue or for an external action.
     WAITING = "waiting"
 
 
 class ReasonCode(Enum):
-    """One reason. Codes never change their meaning and are never used again."""
+    """One reason. A code never changes its meaning and is never reused."""
 
-    #: The object cannot be read.
+    #: The object cannot be decoded.
     UNREADABLE = "unreadable"
-    #: It asks for another scheduler.
+    #: The pod names another scheduler.
     OTHER_SCHEDULER = "other-scheduler"
-    #: It has run to its end and needs no node any more.
+    #: The pod has finished and needs no node.
     ENDED = "ended"
-    #: It names a PodGroup that does not exist.
+    #: The pod names a PodGroup that does not exist.
     UNKNOWN_GROUP = "unknown-group"
-    #: It names a PodGroup that cannot be read.
+    #: The pod names a PodGroup that cannot be decoded.
     UNREADABLE_GROUP = "unreadable-group"
-    #: It asks for a resource that no node offers.
+    #: The pod requests a resource that no node offers.
     UNKNOWN_RESOURCE = "unknown-resource"
-    #: It asks for device models that no node has.
+    #: The pod requests device models that no node has.
     UNKNOWN_MODEL = "unknown-model"
-    #: It asks for dynamic resource claims, which nobody here allocates.
+    #: The pod uses dynamic resource claims, which Stretto does not allocate.
     DYNAMIC_CLAIMS = "dynamic-claims"
-    #: A claim, volume or storage class that it names is missing, lost or unusable.
+    #: A PVC, volume or storage class that the pod uses is missing, lost or unusable.
     VOLUME_CLAIMS = "volume-claims"
-    #: A scheduling gate holds it.
+    #: A scheduling gate is set.
     GATED = "gated"
-    #: There is no node at all.
+    #: The cluster has no nodes.
     NO_NODES = "no-nodes"
-    #: Rules on nodes (selector, affinity, taints, cordons) leave none.
+    #: Node rules (selector, affinity, taints, cordons) exclude every node.
     NOT_ALLOWED = "not-allowed"
-    #: Its volumes leave no node: no node reaches, finds or may take them.
+    #: Volume constraints exclude every node.
     VOLUMES = "volumes"
-    #: Rules between pods (affinity, anti-affinity, spreading) leave no node now.
+    #: Inter-pod affinity, anti-affinity or topology spread excludes every node.
     OTHER_PODS = "other-pods"
-    #: Every node that is allowed is too small, even empty.
+    #: Every eligible node is too small, even empty.
     TOO_BIG = "too-big"
-    #: All nodes together could not hold its gang, even empty.
+    #: All nodes together, empty, are too small for the gang.
     GANG_TOO_BIG = "gang-too-big"
-    #: Fewer pods of its gang exist than must start together.
+    #: Fewer than minMember pods of the gang exist.
     GANG_INCOMPLETE = "gang-incomplete"
-    #: Its gang was given up: it took too long.
+    #: The gang has timed out.
     GANG_TIMED_OUT = "gang-timed-out"
-    #: A limit of its queue, or of one that its queue is part of, is reached.
+    #: A limit of the pod's queue or of an ancestor queue is reached.
     QUEUE_LIMIT = "queue-limit"
-    #: Nodes that could hold it are full now.
+    #: The nodes that are large enough are full.
     NO_ROOM = "no-room"
-    #: It fits, but not all of its gang do.
+    #: The pod fits, but its gang does not.
     GANG_SHORT = "gang-short"
-    #: Its claim was refused, because the node had changed or the store said no.
+    #: The placement claim was refused: the node changed, or the store rejected the bind.
     CONFLICT = "conflict"
-    #: It waits out a delay after failed attempts.
+    #: The pod is in back-off after failed attempts.
     BACK_OFF = "back-off"
-    #: A shard has it, or its bind is on the way.
+    #: A shard is placing the pod, or its bind is in flight.
     IN_HAND = "in-hand"
-    #: It fits now and waits for its turn.
+    #: The pod fits now and is queued.
     QUEUED = "queued"
 
 
@@ -113,27 +113,27 @@ TIERS: Final[Mapping[ReasonCode, ReasonTier]] = {
     ReasonCode.IN_HAND: ReasonTier.WAITING,
     ReasonCode.QUEUED: ReasonTier.WAITING,
 }
-"""Every code with its tier, the dominant ones first."""
+"""Every code with its tier, in order of dominance."""
 
 _RANK: Final = {code: rank for rank, code in enumerate(TIERS)}
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """One reason why a pod waits, in words."""
+    """One reason why a pod is pending, with its sentence."""
 
-    #: Stable code, for programs.
+    #: Stable code for programs.
     code: ReasonCode
-    #: What sort of thing must change.
+    #: What must change.
     tier: ReasonTier
-    #: For people: a whole sentence with names and figures.
+    #: Full sentence for people, with names and figures.
     sentence: str
 
 
 def reason(code: ReasonCode, sentence: str) -> Reason:
-    """A reason with the tier of its code."""
+    """Build a reason; the tier follows from the code."""
     return Reason(code, TIERS[code], sentence)
 
 
 def sort_reasons(reasons: list[Reason]) -> tuple[Reason, ...]:
-    """Reasons with the dominant one first."""
+    """Sort reasons by dominance."""
     return tuple(sorted(reasons, key=lambda each: _RANK[each.code]))

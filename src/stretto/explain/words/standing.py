@@ -1,6 +1,6 @@
-"""Where a pod's unit stands: what the dispatcher knows, as values that outlive it."""
+"""Scheduling state of a pod's unit as plain values that outlive the dispatcher."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -12,41 +12,41 @@ from stretto.state.work.units import NO_GROUP, Cure, Unit, Units
 
 
 class UnitFacts(msgspec.Struct, frozen=True):
-    """One unit, as it stood."""
+    """One unit at one instant."""
 
     #: ``Kind/namespace/name``, or the pod's uid for a single pod.
     key: str
-    #: What made it: ``PodGroup``, ``Owner`` or ``Pod``.
+    #: What defines the unit: ``PodGroup``, ``Owner`` or ``Pod``.
     kind: str
-    #: Queue it waits in.
+    #: Queue of the unit.
     queue: str
-    #: Where it is, in words: ``queued``, ``unschedulable``, ...
+    #: Unit state: ``queued``, ``unschedulable``, ...
     state: str
-    #: Pods that must start together; ``None`` while its PodGroup is unknown.
+    #: Pods that must start together; ``None`` if its PodGroup does not exist.
     min_member: int | None
     #: Pods that have a node.
     placed: int
-    #: Pods that want one.
+    #: Pods without a node.
     waiting: int
     #: Highest priority of its pods.
     priority: int
-    #: Attempts that failed since the last success.
+    #: Failed attempts since the last success.
     attempts: int
-    #: Place in its queue, from 1; 0 where it is in none.
+    #: Position in its queue, from 1; 0 if not queued.
     position: int
     #: Units in that queue.
     queue_length: int
-    #: Seconds (of the run) before which it is not tried again.
+    #: Earliest time of the next attempt, in seconds since the start of the run.
     not_before: float
-    #: ``Cure`` bits that wake it.
+    #: ``Cure`` bits of the events that trigger a retry.
     cures: int
-    #: Why it was given up; empty while it was not.
+    #: Why the unit failed; empty if it did not.
     failure: str = ""
-    #: Whether the whole of it has been on nodes once.
+    #: Whether the unit has been placed completely once.
     scheduled: bool = False
-    #: Shard that has it now; -1 for none.
+    #: Shard that is placing it; -1 for none.
     shard: int = -1
-    #: Which limit of which queue keeps it waiting, in a sentence; empty where none does.
+    #: Queue limits that block it, as a sentence; empty for none.
     quota: str = ""
 
     @property
@@ -56,14 +56,14 @@ class UnitFacts(msgspec.Struct, frozen=True):
 
     @property
     def still_needed(self) -> int:
-        """Pods that must still be placed together for it to stand."""
+        """Pods that must still be placed to reach ``min_member``."""
         if self.min_member is None or self.scheduled:
             return 0
         return max(0, self.min_member - self.placed)
 
 
 def positions(units: Units) -> dict[Unit, tuple[int, int]]:
-    """Place of each queued unit in its queue, from 1, with the length of the queue."""
+    """Position of each queued unit in its queue, from 1, and the length of the queue."""
     queues: dict[str, list[Unit]] = {}
     for unit in units:
         if unit.state is UnitState.QUEUED:
@@ -78,7 +78,7 @@ def positions(units: Units) -> dict[Unit, tuple[int, int]]:
 def facts_of(
     unit: Unit, place: tuple[int, int], start: float = 0.0, failure: str = "", quota: str = ""
 ) -> UnitFacts:
-    """A unit as values; times count from ``start``."""
+    """Convert a unit to values; times are relative to ``start``."""
     return UnitFacts(
         key=unit.key,
         kind=unit.kind.value,
@@ -101,28 +101,47 @@ def facts_of(
 
 
 def quota_message(views: UnitViews | None, unit: Unit) -> str:
-    """Which limits of its queues keep a unit waiting, in a sentence; empty where none does."""
+    """Queue limits that block a unit, as a sentence; empty for none."""
     return limit_message(views.limits(unit)) if views is not None else ""
 
 
-CURE_WORDS: Final[Mapping[Cure, str]] = {
-    Cure.NODE_ADDED: "a node joins",
-    Cure.NODE_GREW: "a node grows",
-    Cure.NODE_LABELS: "labels of a node change",
-    Cure.NODE_TAINTS: "taints of a node change, or it is uncordoned",
-    Cure.POD_LEFT: "a pod leaves its node",
-    Cure.POD_PLACED: "a pod comes to a node",
-    Cure.POD_LABELS: "labels of a pod change",
-    Cure.POD_CHANGED: "the pod itself is changed",
-    Cure.GROUP_CHANGED: "its PodGroup changes",
-    Cure.VOLUME_CHANGED: "a volume comes or changes",
-    Cure.QUEUE_CHANGED: "its queue changes",
-    Cure.NODE_LEFT: "a node leaves",
-    Cure.NAMESPACE_CHANGED: "labels of a namespace change",
+RETRY_EVENTS: Final[Mapping[Cure, tuple[str, ...]]] = {
+    Cure.NODE_ADDED: ("a node", "is added"),
+    Cure.NODE_GREW: ("a node", "grows"),
+    Cure.NODE_LABELS: ("a node", "changes its labels"),
+    Cure.NODE_TAINTS: ("a node", "changes its taints", "is uncordoned"),
+    Cure.NODE_LEFT: ("a node", "is removed"),
+    Cure.POD_LEFT: ("a pod", "is removed from its node"),
+    Cure.POD_PLACED: ("a pod", "is placed"),
+    Cure.POD_LABELS: ("a pod", "changes its labels"),
+    Cure.POD_CHANGED: ("this pod", "changes"),
+    Cure.GROUP_CHANGED: ("its PodGroup", "changes"),
+    Cure.VOLUME_CHANGED: ("a volume", "is added or changes"),
+    Cure.QUEUE_CHANGED: ("its queue", "changes"),
+    Cure.NAMESPACE_CHANGED: ("a namespace", "changes its labels"),
 }
-"""Events that wake a waiting pod, in words."""
+"""Subject and verbs of each event that triggers a retry."""
 
 
-def event_names(cures: int) -> tuple[str, ...]:
-    """The events of some ``Cure`` bits, in words."""
-    return tuple(words for bit, words in CURE_WORDS.items() if cures & bit)
+def retry_condition(cures: int) -> str:
+    """The events of some ``Cure`` bits as one clause; empty for none.
+
+    >>> retry_condition(int(Cure.NODE_ADDED | Cure.NODE_GREW | Cure.POD_LEFT))
+    'when a node is added or grows; or when a pod is removed from its node'
+    """
+    verbs: dict[str, list[str]] = {}
+    for bit, (subject, *each) in RETRY_EVENTS.items():
+        if cures & bit:
+            verbs.setdefault(subject, []).extend(each)
+    clauses = [f"when {subject} {joined(each, 'or')}" for subject, each in verbs.items()]
+    last = ["or " * (len(clauses) > 1) + clause for clause in clauses[-1:]]
+    return "; ".join([*clauses[:-1], *last])
+
+
+def joined(words: Sequence[str], conjunction: str) -> str:
+    """Words as a list in a sentence.
+
+    >>> joined(["a", "b", "c"], "or")
+    'a, b or c'
+    """
+    return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -7,8 +7,9 @@ import pytest
 
 from stretto.api.wire.kinds import NAMESPACE, POD, SERVICE
 from stretto.base.errors import InputError, UnknownNameError
-from stretto.explain.why.scene import live_scene
-from stretto.explain.why.why import explain_pod, explain_pod_on
+from stretto.explain.why.on_node import explain_pod_on
+from stretto.explain.why.sources.live import live_scene
+from stretto.explain.why.why import explain_pod
 from stretto.framework.profile.profile import load_profile
 from stretto.state.work.units import Cure
 from stretto.stores.store import Deletion

@@ -8,7 +8,7 @@ import pytest
 from stretto.api.wire.kinds import POD
 from stretto.control.reporting.reporter import ReportConfig
 from stretto.explain.metrics.census import Census
-from stretto.explain.why.scene import live_scene
+from stretto.explain.why.sources.live import live_scene
 from stretto.explain.why.why import explain_pod
 from stretto.explain.words.reasons import ReasonCode
 from stretto.framework.profile.profile import load_profile

@@ -1,0 +1,131 @@
+"""The input of ``stretto run``: its options, and the scenario, store and plane they describe."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stretto.cli.options import CommandContext
+
+if TYPE_CHECKING:
+    from stretto.inputs.scenario.schema import Scenario
+    from stretto.plane.copy import SchedulingRules
+    from stretto.sim.counters import StepCounters
+    from stretto.sim.feeder import Feeder
+    from stretto.sim.real_time import LiveRun
+    from stretto.sim.setup import LiveSite
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of ``run``."""
+
+    #: The scenario's file.
+    scenario: Path
+    #: ``memory`` or ``sqlite:PATH``.
+    store: str
+    #: Number of shards; ``None`` for the scenario's.
+    shards: int | None
+    #: Policy that replaces the scenario's; empty keeps it.
+    policy: str
+    #: Profile that replaces the scenario's; empty keeps it.
+    profile: str
+    #: Scenario seconds per second; ``None`` for the scenario's.
+    speed: float | None
+    #: Whether unplaced pods are an error.
+    require_all: bool
+    #: Whether to draw plots.
+    plots: bool
+    #: Kernels: ``auto``, ``numba`` or ``numpy``.
+    tier: str
+    #: Files with rules that the profile may name.
+    plugin: tuple[Path, ...]
+    #: Whether to write events and conditions; ``None`` for durable stores only.
+    events: bool | None
+    #: Metrics file; ``None`` for none.
+    metrics_file: Path | None
+    #: Metrics port on loopback; ``None`` for none.
+    metrics_port: int | None
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A scenario that is ready to run."""
+
+    #: The scenario, with the overrides of the options.
+    scenario: "Scenario"
+    #: Sources of its profile.
+    rules: "SchedulingRules"
+    #: Store and plane.
+    site: "LiveSite"
+    #: Submits the objects of the scenario.
+    feeder: "Feeder"
+    #: Number of pods in the scenario.
+    pods: int
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run, with everything its report needs."""
+
+    #: The scenario.
+    scenario: "Scenario"
+    #: Sources of its profile.
+    rules: "SchedulingRules"
+    #: Store and plane.
+    site: "LiveSite"
+    #: The run.
+    live: "LiveRun"
+    #: Its counters.
+    counters: "StepCounters"
+    #: Whether it resumed an interrupted run.
+    resumed: bool
+    #: Whether it was interrupted.
+    partial: bool
+
+
+def loaded_scenario(common: CommandContext, opts: RunOptions) -> "Scenario":
+    """Load and check the scenario, with the overrides of the options.
+
+    Raises:
+        InputError: the scenario is invalid.
+    """
+    from stretto.inputs.scenario.checks import check_scenario
+    from stretto.inputs.scenario.read import load_scenario
+    from stretto.sim.setup import overridden
+
+    scenario = overridden(
+        load_scenario(opts.scenario),
+        seed=common.seed if common.seed_given else None,
+        shards=opts.shards,
+        speed=opts.speed,
+    )
+    check_scenario(scenario)
+    return scenario
+
+
+@contextmanager
+def prepared_run(scenario: "Scenario", opts: RunOptions) -> Iterator[PreparedRun]:
+    """Build the store and the plane of a scenario; the store is closed at the end of the block.
+
+    Raises:
+        InputError: the profile or the store is invalid.
+        UnknownNameError: a policy or rule is unknown.
+    """
+    from stretto.base.clock import WallClock
+    from stretto.base.rng import Rng
+    from stretto.inputs.scenario.feed import materialise
+    from stretto.plane.copy import SchedulingRules
+    from stretto.sim.feeder import Feeder
+    from stretto.sim.setup import build_site, open_store, profile_source
+
+    source = profile_source(scenario, opts.policy, opts.profile, opts.plugin)
+    rng, clock = Rng(scenario.seed), WallClock()
+    feed = materialise(scenario, rng)
+    with closing(open_store(opts.store, clock, rng.child("store"))) as store:
+        feeder = Feeder(feed, store, scenario.name)
+        events = opts.store != "memory" if opts.events is None else opts.events
+        rules = SchedulingRules(source, opts.tier, events, opts.plugin)
+        site = build_site(scenario, feed, rules, store, clock)
+        yield PreparedRun(scenario, rules, site, feeder, feed.pods)

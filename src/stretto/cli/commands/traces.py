@@ -1,0 +1,138 @@
+"""Simulation of traces for ``stretto simulate``: its options and the driver of the format."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stretto.base.errors import InputError
+from stretto.cli.options import CommandContext
+
+if TYPE_CHECKING:
+    from stretto.inputs.neutral.fleet import FleetNode
+    from stretto.inputs.traces.formats import TraceFormat
+    from stretto.sim.result import SimulationResult
+
+OF_FORMATS: Final = (
+    "nodes", "nodes_like", "node_filter", "node_limit",
+    "policy", "on_unschedulable", "gpus", "queue", "lifetime", "gangs",
+)  # fmt: skip
+"""Options that apply to some formats only (``TraceFormat.options``)."""
+
+
+@dataclass(frozen=True)
+class SimulateOptions:
+    """Options of ``simulate``; ``None`` if not given."""
+
+    #: A recording; ``None`` for a trace.
+    recording: Path | None
+    #: Format of the trace; ``None`` for a recording.
+    format: str | None
+    #: The list of pods, jobs or VMs.
+    pods: Path | None
+    #: A node list in openb format.
+    nodes: Path | None
+    #: Nodes as ``SHAPE:N``.
+    nodes_like: str | None
+    #: Required values of nodes, as ``K=V,...``.
+    node_filter: str | None
+    #: Maximum number of nodes.
+    node_limit: int | None
+    #: The policy.
+    policy: str | None
+    #: ``wait`` or ``reject`` for pods that do not fit.
+    on_unschedulable: str | None
+    #: GPUs of the pool.
+    gpus: int | None
+    #: Order of the queue.
+    queue: str | None
+    #: ``min``, ``mid`` or ``max`` of a lifetime bin.
+    lifetime: str | None
+    #: Whether the VMs of a batch are a gang.
+    gangs: bool
+    #: Whether unplaced pods are an error.
+    require_all: bool
+    #: Profile; empty for the default one.
+    profile: str
+    #: Scheduler shards.
+    shards: int
+    #: Nodes to add.
+    add_nodes: tuple[str, ...]
+    #: Nodes to drain.
+    drain: tuple[str, ...]
+    #: Pods to add.
+    burst: tuple[str, ...]
+    #: Changed queues.
+    queue_share: tuple[str, ...]
+    #: Files with rules that the profile may name.
+    plugin: tuple[Path, ...]
+
+    @property
+    def trace(self) -> Path:
+        """The list of pods, jobs or VMs; the options were checked to have one."""
+        assert self.pods is not None
+        return self.pods
+
+    @property
+    def trace_format(self) -> str:
+        """Format of the trace."""
+        assert self.format is not None
+        return self.format
+
+
+def checked_format(opts: SimulateOptions) -> "TraceFormat":
+    """The format of the trace.
+
+    Raises:
+        InputError: an option that every trace needs is missing, or one does not apply.
+        UnknownNameError: the format does not exist.
+    """
+    from stretto.inputs.traces.formats import TRACES
+
+    for name, value in (("--format", opts.format), ("--pods", opts.pods)):
+        if value is None:
+            hint = "or give a recording: stretto simulate FILE"
+            expected = f"one of {', '.join(TRACES.names())}" if name == "--format" else "a file"
+            raise InputError(name, None, expected, hint)
+    found = TRACES.get(opts.trace_format)
+    for name in sorted(set(OF_FORMATS) - found.options):
+        if getattr(opts, name) not in (None, False):
+            formats = ", ".join(n for n in TRACES.names() if name in TRACES.get(n).options)
+            option = f"--{name.replace('_', '-')}"
+            expected = f"no such option with --format {opts.format}"
+            raise InputError(option, getattr(opts, name), expected, f"it applies to {formats}")
+    return found
+
+
+def simulate_trace(
+    common: CommandContext, opts: SimulateOptions, trace: "TraceFormat"
+) -> "SimulationResult[Any]":
+    """Simulate the trace of the options with the driver of its format."""
+    from stretto.sim.traces.drivers import TraceRun, driver_of
+
+    hosts, models = _nodes(opts, trace) if "nodes" in trace.options else ((), set())
+    given = {name: getattr(opts, name) for name in OF_FORMATS}
+    options = {name: value for name, value in given.items() if value not in (None, False)}
+    run = TraceRun(trace, opts.trace, hosts, models, options, common.seed)
+    ready = driver_of(trace)(run)
+    with common.console.progress("simulate", ready.total) as bar:
+        return ready.start(bar.update)
+
+
+def _nodes(opts: SimulateOptions, trace: "TraceFormat") -> "tuple[tuple[FleetNode, ...], set[str]]":
+    """The nodes after filter and limit, and the GPU models of all nodes."""
+    from stretto.inputs.neutral.shapes import matching_nodes, nodes_like
+    from stretto.inputs.traces.openb.reader import load_nodes
+
+    if opts.nodes is not None and opts.nodes_like is not None:
+        raise InputError("--nodes-like", opts.nodes_like, "--nodes or --nodes-like, not both")
+    if opts.nodes is not None:
+        found = (trace.nodes or load_nodes)(opts.nodes)
+    elif opts.nodes_like is not None:
+        found = nodes_like(opts.nodes_like, where="--nodes-like")
+    else:
+        hint = "give --nodes FILE, or --nodes-like 64cpu-256gib:200"
+        raise InputError("--nodes", None, "the nodes", hint)
+    models = {node.gpu_model for node in found if node.gpus}
+    if opts.node_filter or opts.node_limit:
+        found = matching_nodes(found, opts.node_filter or "", opts.node_limit, "--node-")
+    return found, models

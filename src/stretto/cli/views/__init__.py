@@ -1,0 +1,1 @@
+"""Layout of results for people: tables, lists and plots."""

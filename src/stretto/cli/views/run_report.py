@@ -1,0 +1,167 @@
+"""The results of ``stretto run``: report, run record, plots and suggestions."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stretto.base.errors import StrettoError
+from stretto.cli import sinks
+from stretto.cli.console import Console
+from stretto.explain.words.amounts import format_count
+
+if TYPE_CHECKING:
+    from stretto.cli.commands.prepared import FinishedRun, PreparedRun
+    from stretto.sim.real_time import RunSample
+    from stretto.sim.report import RunReport
+
+NO_PLOTS: Final = "plots skipped: matplotlib is not installed (pip install 'stretto[reports]')."
+"""Warning without matplotlib."""
+
+
+def announce_run(console: Console, ready: "PreparedRun") -> None:
+    """Write a note with the settings of a run."""
+    site, scenario = ready.site, ready.scenario
+    profile = site.plane.config.profile
+    shards = format_count(len(site.plane.shards), "shard")
+    settings = f"{shards}, profile {profile.name}, seed {scenario.seed}"
+    console.note(f"{'resuming' if ready.feeder.resumed else 'running'} {scenario.name}: {settings}")
+    for note in profile.notes:
+        console.detail(f"profile: {note}")
+
+
+def report_run(console: Console, job: "FinishedRun", out: Path, *, plots: bool) -> "RunReport":
+    """Write the report, record, plots and suggestions of a run."""
+    import msgspec
+
+    from stretto.sim.report import SCHEMA, summarise
+
+    sample = job.live.sample()
+    report = summarise(job.site.plane, job.counters, partial=job.partial)
+    more = {
+        "scenario": job.scenario.name,
+        "profile": job.site.plane.config.profile.name,
+        "seed": job.scenario.seed,
+        "shards": job.scenario.shards,
+        "resumed": job.resumed,
+        "arrived": sample.arrived,
+        "ended": sample.ended,
+    }
+    fields: dict[str, Any] = {**more, **msgspec.to_builtins(report)}
+    record = _record(console, job, fields)  # first: stdout may be closed early
+    _show(console, report, job, sample)
+    drawn = _draw(console, report, out) if plots else []
+    if drawn:
+        console.data(f"plots in {out}: {', '.join(drawn)}")
+    _try_next(console, job, report if record else None)
+    console.json(SCHEMA, {**fields, "record": record, "out": str(out), "plots": drawn})
+    return report
+
+
+# ---------------------------------------------------------------- output
+
+
+def _show(console: Console, report: "RunReport", job: "FinishedRun", sample: "RunSample") -> None:
+    """Write the figures as tables."""
+    from stretto.sim.report import tables
+
+    head = "interrupted, so far" if report.partial else "done"
+    ended = f"{sample.ended:,} finished, " if sample.ended else ""
+    arrived, nodes = format_count(sample.arrived, "pod"), format_count(report.nodes, "node")
+    console.data(
+        f"{job.scenario.name}: {head}: {arrived} arrived, {report.placed:,} on {nodes}, "
+        f"{ended}{report.pending:,} pending"
+    )
+    for table in tables(report):
+        console.table(table.columns, table.rows, table.title)
+    if report.waiting:
+        console.data(f"\n{report.waiting[0].example}: {report.waiting[0].sentence}")
+    console.data()
+
+
+def _try_next(console: Console, job: "FinishedRun", report: "RunReport | None") -> None:
+    """Suggest commands with names from this run."""
+    if report is None:
+        return
+    pods, typed = job.site.plane.cluster.pods, _program()
+    rules = "".join(f" --plugin {path}" for path in job.rules.plugins)
+    console.note("try next:")
+    if report.waiting:
+        pod = short_name(report.waiting[0].example)
+        console.note(f"  {typed} explain {pod}{rules}    # why it is pending")
+    placed = [row for row in pods.rows().tolist() if pods.slot[row] >= 0]
+    if placed:
+        pod = short_name(pods.key(placed[len(placed) // 2]))
+        console.note(f"  {typed} explain {pod}{rules}    # why it is on its node")
+    console.note(f"  {typed} explain --runs    # list run records")
+
+
+def _program() -> str:
+    """The program as typed: by its path if the shell would not find it."""
+    started = sys.argv[0]
+    found = shutil.which("stretto") or Path(started).name != "stretto"
+    return "stretto" if found else started
+
+
+def short_name(pod: str) -> str:
+    """A pod's name without the default namespace."""
+    return pod.removeprefix("default/")
+
+
+# ---------------------------------------------------------------- files
+
+
+def _record(console: Console, job: "FinishedRun", fields: dict[str, Any]) -> str:
+    """Write the run record; a failure is a warning."""
+    from stretto.base.clock import timestamp
+    from stretto.explain.records.record_file import RecordSources, RunFacts, write_record
+    from stretto.explain.records.records import RunRecords
+
+    live, plane = job.live, job.site.plane
+    started = timestamp(plane.clock.now() - live.seconds)
+    records = RunRecords()
+    try:
+        path = records.new(job.scenario.name, started)
+        facts = RunFacts(
+            name=path.stem,
+            source=job.scenario.source,
+            started=started,
+            seconds=live.seconds,
+            seed=job.scenario.seed,
+            shards=job.scenario.shards,
+            profile=job.rules.source,
+            plugins=tuple(str(path.resolve()) for path in job.rules.plugins),
+            scheduler_names=tuple(sorted(plane.cluster.config.scheduler_names)),
+            interrupted=job.partial,
+            steps_dropped=live.recorder.dropped,
+            queues=tuple(plane.dispatcher.views.queues()),
+            summary=fields,
+        )
+        parts = RecordSources(
+            job.site.store, plane.cluster, plane.units, live.recorder, live.start, live.failures,
+            plane.dispatcher.views,
+        )  # fmt: skip
+        write_record(path, facts, parts)
+        records.prune()
+    except (OSError, StrettoError) as error:
+        console.warn(f"run not recorded, so explain cannot read it: {error}")
+        return ""
+    console.detail(f"record {path}")
+    return facts.name
+
+
+def _draw(console: Console, report: "RunReport", out: Path) -> list[str]:
+    """Draw the plots; if matplotlib is missing, warn how to install it."""
+    from stretto.base.errors import NotAllowedError
+    from stretto.sim.plots import check_plots
+    from stretto.sim.report import plots
+
+    try:
+        check_plots()
+    except NotAllowedError:
+        console.warn(NO_PLOTS)
+        return []
+    drawn = plots(report)
+    for name, content in drawn.items():
+        sinks.write_whole(out / name, content)
+    return list(drawn)

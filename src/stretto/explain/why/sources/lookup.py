@@ -1,0 +1,82 @@
+"""Pods and nodes by the names that users type, with suggestions for unknown names."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from stretto.base.errors import NotFoundError
+from stretto.explain.words.nearest import nearest
+from stretto.state.cluster.cluster import Cluster
+
+DEFAULT_NAMESPACE: Final = "default"
+
+
+def row_named(cluster: Cluster, pod: str) -> int:
+    """The row of ``name`` or ``namespace/name``.
+
+    Raises:
+        NotFoundError: no such pod; the hint lists similar names.
+    """
+    rows = list(_rows_named(cluster, pod))
+    pods = cluster.pods
+    if len(rows) > 1:
+        preferred = [row for row in rows if pods.namespace[row] == DEFAULT_NAMESPACE]
+        rows = preferred or rows
+    if rows:
+        return rows[0]
+    raise NotFoundError(
+        f"pod {pod}", f"{len(pods)} pods are known", suggestion(_similar(cluster, pod))
+    )
+
+
+def slot_named(cluster: Cluster, node: str) -> int:
+    """The slot of a node.
+
+    Raises:
+        NotFoundError: no such node; the hint lists similar names.
+    """
+    names = cluster.nodes.by_name
+    if node in names:
+        return names[node]
+    raise NotFoundError(f"node {node}", f"{len(names)} nodes are known", similar_names(node, names))
+
+
+def similar_names(name: str, names: Iterable[str]) -> str:
+    """Similar names as a question; empty for none."""
+    return suggestion(nearest(name, names))
+
+
+def suggestion(names: list[str]) -> str:
+    """Suggested names as a question; empty for none."""
+    return f"did you mean {' or '.join(names)}?" if names else ""
+
+
+def full_name(pod: str) -> str:
+    """``namespace/name`` of a pod; the namespace defaults to ``default``."""
+    return pod if "/" in pod else f"{DEFAULT_NAMESPACE}/{pod}"
+
+
+def _similar(cluster: Cluster, pod: str) -> list[str]:
+    """Pods with similar names: of the same namespace, otherwise of any."""
+    space, _, name = pod.rpartition("/")
+    pods = cluster.pods
+    known = {pods.key(row): pods.name[row] for row in pods.rows().tolist()}
+    here = {key: known[key] for key in known if key.startswith(f"{space}/")}
+    for among in (here, known):
+        if found := nearest(name, among.values()):
+            keys = [next(key for key in among if among[key] == each) for each in found]
+            return keys if space else found
+    return []
+
+
+def _rows_named(cluster: Cluster, pod: str) -> Iterator[int]:
+    """Rows of the pods that a name may refer to."""
+    space, _, name = pod.rpartition("/")
+    pods, at = cluster.pods, 0
+    while True:
+        try:
+            at = pods.name.index(name, at, pods.length)
+        except ValueError:
+            return
+        if not space or pods.namespace[at] == space:
+            yield at
+        at += 1
